@@ -53,8 +53,10 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "gstreamer_pipeline",
     "pipeline",
     "onnxruntime",
+    "onnxruntime_node",
     "openvino",
     "python",
+    "sycl",
   ],
   cuda: [
     "cuda_launch",
@@ -66,6 +68,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "egl_stream",
     "cuda_claims",
     "ffmpeg_nvdec",
+    "cuda_python",
   ],
   vulkan: ["external_ring", "external_import"],
 };

@@ -46,7 +46,9 @@ if (asked.help) {
 }
 
 const machine = await describeGpu();
-const all = stepsOn(machine);
+const reason = noCuda();
+const gpus = reason === undefined ? cudaDevices().length : 0;
+const all = stepsOn(machine, gpus);
 const names = asked.only?.split(",") ??
   all.filter(({ onlyIfNamed }) => onlyIfNamed === undefined).map(({ name }) => name);
 const unknown = names.filter((name) => !all.some((step) => step.name === name));
@@ -63,20 +65,18 @@ if (asked.list) {
   }
   Deno.exit(0);
 }
-const reason = noCuda();
 if (reason !== undefined) {
   console.error(`gpu: not here: ${reason}`);
   Deno.exit(2);
 }
 
 const began = performance.now();
-const gpus = cudaDevices().length;
 const hash = asked.commit ?? await commit();
 await Deno.mkdir(asked.out, { recursive: true });
 console.log(`${machine}; ${gpus === 1 ? "one GPU" : `${gpus} GPUs`}; commit ${hash}`);
 
 const done: Done[] = [];
-for (const stage of [1, 2, 3, 4, 5, 6]) {
+for (const stage of [1, 2, 3, 4, 5, 6, 7]) {
   await Promise.all(
     steps.filter((step) => step.stage === stage).map(async (step) => {
       const result = await run(step);

@@ -84,4 +84,4 @@ export { type CudaProducerInit, type CudaStreamFrame, CudaStreamProducer } from 
 export { CudaEglImage } from "./egl/image.ts";
 export type { CudaStreamEnd, EglStreamLike } from "./egl/end.ts";
 export { type ConsumerFacts, StreamEnds } from "../gl/stream_ends.ts";
-export { cudaToCuda, hostToCuda } from "./edges/mod.ts";
+export { cudaToCuda, hostToCuda, virtualToCuda } from "./edges/mod.ts";

@@ -187,10 +187,17 @@ function flagOf({ tensor, place, access, version, deadlock }: Lending, name: str
   return flag;
 }
 
-/** @throws {ArgumentError} for memory that DLPack has no name for. */
-function placeOf(tensor: Tensor): DevicePlace {
+/** Types of devices that a consumer has no name for, and those that it reaches such memory by. */
+export type SeenAs = { readonly [type: number]: number };
+
+/** Where a tensor lies, as its consumer is told. @throws {ArgumentError} for memory that DLPack has no name for. */
+export function placeOf(tensor: Tensor, seenAs: SeenAs = {}): DevicePlace {
+  if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
   const place = devices.placeOf(tensor);
-  if (place !== undefined) return place;
+  if (place !== undefined) {
+    const type = seenAs[place.type] ?? place.type;
+    return type === place.type ? place : { ...place, type, ordinal: type === dl.kDLCPU ? 0 : place.ordinal };
+  }
   const what = `DLPack has no device for the memory of ${tensor.name}.`;
   throw checks.wrong("tensor", what, "Map it to the host: graph.map(tensor, host).");
 }
@@ -225,12 +232,11 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
  * ```
  */
 export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
-  return lend(tensor, options);
+  return lend(tensor, placeOf(tensor), options);
 }
 
 /** The same to a consumer of which it is known when it cannot release. */
-export function lend(tensor: Tensor, options: ToDLPackOptions, deadlock?: Deadlock): DLPackLoan {
-  if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
+export function lend(tensor: Tensor, place: DevicePlace, options: ToDLPackOptions, deadlock?: Deadlock): DLPackLoan {
   const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
   const access = accessOf(asked, tensor.access);
@@ -240,7 +246,6 @@ export function lend(tensor: Tensor, options: ToDLPackOptions, deadlock?: Deadlo
     throw checks.wrong("version", "a DLManagedTensor cannot say that it may only be read.", hint);
   }
   tensor.assertUsable(access);
-  const place = placeOf(tensor);
   const order = orderOf(tensor, stream);
   const { grant } = tensor;
   for (const { resource } of grant.returningIn(grant.start, grant.end)) resource!.settleIfOver(); // else readers pile up

@@ -17,7 +17,6 @@ import { callAt } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
-
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS } from "./types.ts";
@@ -64,6 +63,11 @@ const bytes = new Uint8Array(view.buffer);
  * ```
  */
 export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor {
+  return take(address, options);
+}
+
+/** The same; `said` is the type of device by another word of the producer's. */
+export function take(address: bigint, options: FromDLPackOptions, said?: number): Tensor {
   const { contexts, access: asked, after, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
   if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
@@ -75,7 +79,7 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   if (isReadOnly && writes(access)) throw readOnly();
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
-  const { arrays, memory } = devices.arraysIn(contexts, given.device_type, given.device_id, "device");
+  const { arrays, memory } = devices.arraysIn(contexts, said ?? given.device_type, given.device_id, "device", data);
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
   if (byte_offset > Number.MAX_SAFE_INTEGER || data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");

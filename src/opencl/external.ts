@@ -34,7 +34,7 @@ export class OpenCLExternalMemory {
     this.#context = context;
     const ports: Memory<OpenCLTensor, ForeignBuffer> = {
       exports: [hostViewOffer(context), dmaBufOffer(context)],
-      imports: [...MEMORY_HANDLES.map((handle) => this.#offer(handle)), this.#glOffer()],
+      imports: [...MEMORY_HANDLES.flatMap((handle) => this.#offers(handle)), this.#glOffer()],
       get line() {
         return context.queue.line;
       },
@@ -74,14 +74,16 @@ export class OpenCLExternalMemory {
     };
   }
 
-  #offer(handle: (typeof MEMORY_HANDLES)[number]): Offer {
+  #offers(handle: (typeof MEMORY_HANDLES)[number]): Offer[] {
     const { kind } = handle;
     const problem = lackingForMemory(this.#context, handle);
-    if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
+    if (problem !== undefined) return [{ kind, closed: () => ({ reason: problem }) }];
     const offer = { kind, prepare: this.#prepare, blocks: true };
-    if (kind === "dma-buf") return { ...offer, judge: () => UNPROVEN }; // no device that takes one was seen
-    const { uuid } = this.#context.id;
-    return { ...offer, device: uuid === undefined ? {} : { uuid } };
+    if (kind === "dma-buf") return [{ ...offer, judge: () => UNPROVEN }]; // no device that takes one was seen
+    const { id: { uuid }, device: { platform } } = this.#context;
+    const own = { ...offer, device: uuid === undefined ? {} : { uuid } };
+    // NVIDIA's driver takes memory of cuMemCreate from another GPU, and refuses that of Vulkan's (facts/gpu.md).
+    return platform === "NVIDIA CUDA" ? [own, { ...offer, from: "cuda.virtual" }] : [own];
   }
 
   #glOffer(): Offer {

@@ -1,7 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { kDLCPU } from "../../ffi/dlpack/constants.ts";
+import { kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged } from "../../ffi/dlpack/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { ArrayStream } from "../core/contract.ts";
+import type { DevicePlace } from "../core/device/arrays.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
@@ -10,8 +11,8 @@ import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { lend } from "../dlpack/loan.ts";
-import { fromDLPack, type FromDLPackOptions } from "../dlpack/taken.ts";
+import { lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
+import { type FromDLPackOptions, take } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
 import {
   assertDone,
@@ -32,12 +33,23 @@ import { PythonObject, referencesTo, taken, toPython } from "./object.ts";
 /** A library of Python's that has arrays. */
 export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
 
-/** The modules that take them. */
-const MODULES: Readonly<Record<ArrayLibrary, string>> = {
-  numpy: "numpy",
-  torch: "torch",
-  cupy: "cupy",
-  jax: "jax.dlpack",
+/** How a library takes them. */
+interface Consumer {
+  /** The module whose from_dlpack does. */
+  readonly module: string;
+  /** Kinds of CUDA's memory that it has no name for, and what it uses them as. */
+  readonly seenAs?: SeenAs;
+  /** What it has asked for last, by the type of device. */
+  readonly asked: Map<number, Asked>;
+  /** That function: a reference that stays. */
+  take?: Address;
+}
+
+const CONSUMERS: Readonly<Record<ArrayLibrary, Consumer>> = {
+  numpy: { module: "numpy", asked: new Map() },
+  torch: { module: "torch", seenAs: { [kDLCUDAHost]: kDLCPU, [kDLCUDAManaged]: kDLCUDA }, asked: new Map() },
+  cupy: { module: "cupy", seenAs: { [kDLCUDAHost]: kDLCUDA }, asked: new Map() },
+  jax: { module: "jax.dlpack", seenAs: { [kDLCUDAManaged]: kDLCUDA }, asked: new Map() },
 };
 
 /** Options of {@link Python.toArray}. */
@@ -82,20 +94,15 @@ function rename(capsule: Address, name: Address): void {
   assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
-/** The functions that take arrays: references that stay. */
-const consumers = new Map<ArrayLibrary, Address>();
-
-function consumerOf(library: ArrayLibrary): Address {
-  let found = consumers.get(library);
-  if (found === undefined) {
-    const module = newReference(
-      cpython().PyImport_ImportModule(cString(MODULES[library])),
+function takerOf(consumer: Consumer, library: ArrayLibrary): Address {
+  return consumer.take ??= withReference(
+    newReference(
+      cpython().PyImport_ImportModule(cString(consumer.module)),
       "PyImport_ImportModule",
       `import ${library}`,
-    );
-    consumers.set(library, found = withReference(module, (module) => attribute(module, "from_dlpack")));
-  }
-  return found;
+    ),
+    (module) => attribute(module, "from_dlpack"),
+  );
 }
 
 /** What a consumer is told of a tensor: a tuple that stays. */
@@ -136,27 +143,39 @@ function deadlock(): AccessError | undefined {
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null];
 
 export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayOptions): PythonObject {
-  checks.nameIn(library, MODULES, "library");
+  checks.nameIn(library, CONSUMERS, "library");
   const { access } = optionsIn(options, TO_ARRAY);
-  const first: Asked = [1, tensor?.target?.context?.arrays?.stream === undefined ? null : 1];
-  const array = lent(tensor, library, access, first) ?? lent(tensor, library, access, asked());
+  const { asked, seenAs } = CONSUMERS[library];
+  const place = placeOf(tensor, seenAs);
+  const first = asked.get(place.type) ?? [1, STREAMED.has(place.type) ? 1 : null];
+  const array = lent(tensor, place, library, access, first);
   if (array !== undefined) return array;
+  const second = lastAsked();
+  const again = lent(tensor, place, library, access, second);
+  if (again !== undefined) {
+    asked.set(place.type, second);
+    return again;
+  }
   throw new InteropError(`${library} took no tensor: it asked for another each time.`, { api: API, fn: "from_dlpack" });
 }
 
+/** Devices whose work is ordered by streams. */
+const STREAMED: ReadonlySet<number> = new Set([kDLCUDA, kDLCUDAManaged]);
+
 /** What the last consumer has asked for. */
-function asked(): Asked {
+function lastAsked(): Asked {
   return holding(() => taken(shared(helping("asked")))) as unknown as Asked;
 }
 
 /** The array; undefined if the consumer wants the tensor otherwise. */
 function lent(
   tensor: Tensor,
+  place: DevicePlace,
   library: ArrayLibrary,
   access: Access | undefined,
   [version, stream]: Asked,
 ): PythonObject | undefined {
-  using loan = lend(tensor, {
+  using loan = lend(tensor, place, {
     version,
     ...(access === undefined ? {} : { access }),
     ...(stream === null ? {} : { stream }),
@@ -164,13 +183,13 @@ function lent(
   const { type, id } = loan.device;
   const [fresh, used] = namesOf(version);
   return holding(() => {
-    const consumer = consumerOf(library);
+    const taker = takerOf(CONSUMERS[library], library);
     const about = tell(type, id, version, stream);
     return withReference(
       newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
       (capsule) => {
         try {
-          const args = [shared(consumer), shared(capsule), about];
+          const args = [shared(taker), shared(capsule), about];
           const array = called(helping("give"), args, `${library}.from_dlpack`);
           if (array !== helping("none")) return new PythonObject(array);
           cpython().Py_DecRef(array);
@@ -191,13 +210,13 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
   const object = objectIn(array);
   const wanted = access === undefined ? {} : { access: accessOf(access, access) };
   return holding(() => {
-    const stream = streamOf(object, list);
+    const { stream, type } = workOn(object, list);
     const number = toPython(stream && CUDA_DEFAULT, "stream");
     const capsule = called(helping("take"), [shared(object), number], "__dlpack__");
     return withReference(capsule, () => {
       if (capsule === helping("none")) return overBuffer(object, list, wanted);
       const after = stream === undefined ? {} : { after: stream.fence() };
-      return overCapsule(capsule, { contexts: list, ...wanted, ...after });
+      return overCapsule(capsule, { contexts: list, ...wanted, ...after }, type);
     });
   });
 }
@@ -205,22 +224,31 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
 /** CUDA's legacy default stream: its producers make it wait for their work. */
 const CUDA_DEFAULT = 1n;
 
-/** The stream of ours that a producer's work is to be over for, if its device has streams. */
-function streamOf(object: Address, contexts: readonly Context[]): ArrayStream | undefined {
+/** What is known of an array before it is lent. */
+interface Known {
+  /** The stream of ours that the producer's work is to be over for, if its device has streams. */
+  readonly stream?: ArrayStream | undefined;
+  /** The type of its device, where its struct may say less: PyTorch's page-locked tensors are of the CPU there. */
+  readonly type?: number;
+}
+
+function workOn(object: Address, contexts: readonly Context[]): Known {
   const streams = contexts.flatMap(({ arrays }) => arrays?.stream === undefined ? [] : [arrays]);
-  if (streams.length === 0) return undefined;
+  if (streams.length === 0) return {};
   const device = taken(called(helping("device"), [shared(object)], "__dlpack_device__")) as [number, number] | null;
-  if (device === null || device[0] === kDLCPU) return undefined;
-  return streams.find(({ ordinal }) => ordinal === device[1])?.stream?.(CUDA_DEFAULT);
+  if (device === null) return {};
+  const [type, id] = device;
+  if (type === kDLCUDAHost) return { type };
+  return STREAMED.has(type) ? { stream: streams.find(({ ordinal }) => ordinal === id)?.stream?.(CUDA_DEFAULT) } : {};
 }
 
 /** Takes the struct out of a capsule, whose end releases it where this fails. */
-function overCapsule(capsule: Address, options: FromDLPackOptions): Tensor {
+function overCapsule(capsule: Address, options: FromDLPackOptions, type: number | undefined): Tensor {
   const version = isFresh(capsule, 1) ? 1 : 0;
   const [fresh, used] = namesOf(version);
   const address = newReference(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
   rename(capsule, used);
-  return allOrNothing("taking an array", () => fromDLPack(address, { ...options, version }), [
+  return allOrNothing("taking an array", () => take(address, { ...options, version }, type), [
     () => rename(capsule, fresh),
   ]);
 }

@@ -47,6 +47,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
     }],
     imports: [
       { kind: "opaque-fd", device: own, closed: () => closedFor(device, "opaque-fd", "imports") },
+      ...(device.facts.driver.startsWith("NVIDIA") ? [ofCuda(device)] : []),
       { kind: "dma-buf", fdAccess: fdAccessOf(device.facts), closed: () => closedFor(device, "dma-buf", "imports") },
       {
         kind: "host-pointer",
@@ -72,6 +73,22 @@ const FROM_ANOTHER_LIBRARY = {
   reason: "another library made this VkBuffer, and Vulkan reports no memory of a buffer.",
   remedy: "Copy it by queue.read() or queue.copy(), or take its memory itself, by an fd: vulkan.importMemory().",
 };
+
+/**
+ * CUDA's memory on the host, made for whichever GPU. That of another GPU the driver was seen to import, to report success,
+ * and to show other bytes (facts/gpu.md).
+ */
+function ofCuda(device: OpenDevice): Offer {
+  const { name, id: { uuid } } = device.facts;
+  const other = {
+    reason: `it is memory of another GPU than ${name}, UUID ${uuid}, and Vulkan would show other bytes without an error.`,
+    remedy: 'Allocate it with { location: "host" }, or open Vulkan on the same device, by its UUID.',
+  };
+  return {
+    ...{ kind: "opaque-fd", from: "cuda.virtual", closed: () => closedFor(device, "opaque-fd", "imports") },
+    refuse: ({ address }) => address === undefined ? other : undefined,
+  };
+}
 
 function refuseOthers({ block }: Allocation): Closed {
   return block.kind === ATTACHED ? FROM_ANOTHER_LIBRARY : FROM_ELSEWHERE;

@@ -59,6 +59,16 @@ export function vulkanTests(): Promise<string[]> {
   return filesBelow("tests/vulkan", (path) => /_test\.ts$/.test(path));
 }
 
+/** The rings and the streams of two GPUs, and all files that are about nothing else. */
+export async function twoGpuTests(): Promise<(string | TestFile)[]> {
+  return [
+    { path: "tests/vulkan/ring_gpu_test.ts", only: "vulkan: OpenCL on one GPU and CUDA on another" },
+    { path: "tests/egl/stream_gpu_test.ts", only: "cuda: EGLStream: 1,000 frames from one GPU to another" },
+    { path: "tests/egl/stream_gpu_test.ts", only: "cuda: EGLStream: arrays do not cross from one GPU to another" },
+    ...await filesBelow("tests", (path) => /\/two_gpus[^/]*_test\.ts$/.test(path)),
+  ];
+}
+
 /** All tests of UCX's. */
 export function ucxTests(): Promise<string[]> {
   return filesBelow("tests/ucx", (path) => /_test\.ts$/.test(path));
@@ -72,4 +82,14 @@ export function cudaExamples(): Promise<string[]> {
 /** The text of a file. */
 export function textOf(path: string): Promise<string> {
   return Deno.readTextFile(join(ROOT, path));
+}
+
+/** Is there a file of this path? */
+export async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(path)).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
 }

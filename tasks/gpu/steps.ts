@@ -1,6 +1,8 @@
 import { join } from "@std/path";
+import { NEEDS_TWO } from "../../bench/harness/sharing.ts";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
+import { dlpack } from "./dlpack.ts";
 import { ffmpeg } from "./ffmpeg.ts";
 import {
   ALIGNMENT,
@@ -9,12 +11,15 @@ import {
   cudaTests,
   eglTests,
   faultTests,
+  isFile,
   openclTests,
+  twoGpuTests,
   ucxTests,
   vulkanTests,
 } from "./files.ts";
-import { inLanes, type Job } from "./job.ts";
+import { inLanes, type Job, type Variables } from "./job.ts";
 import { openCVHere } from "./opencv.ts";
+import { pipelines } from "./pipeline.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -23,9 +28,10 @@ import { runTests } from "./tests.ts";
  * All of it. The rows of CUDA's edges and the bench have the machine to themselves: the rows count the GPU's free memory,
  * of which a context of any other process takes some 500 MiB, and the bench measures. `misuse` comes last: once its
  * kernels had crashed on an H100, OpenGL's draws timed out in every later process (Xid 109, "CTX SWITCH
- * TIMEOUT"; driver 580.159), and OpenCL's tests beside it hung. `machine` is what the rows say of it.
+ * TIMEOUT"; driver 580.159), and OpenCL's tests beside it hung. `machine` is what the rows say of it; `gpus`, how many
+ * it has.
  */
-export function stepsOn(machine: string): readonly Step[] {
+export function stepsOn(machine: string, gpus: number): readonly Step[] {
   return [
     {
       name: "opencv",
@@ -37,7 +43,7 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "conformance",
       what: "every case on every edge of CUDA's",
-      limit: 65,
+      limit: 75 * Math.max(1, gpus), // it goes over the edges of each GPU, and between each two
       stage: 2,
       run: (job) => conformance(job, machine, "cuda"),
     },
@@ -72,8 +78,8 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "misuse",
       what: "programs that do what they should not",
-      limit: 90,
-      stage: 6,
+      limit: 85,
+      stage: 7,
       run: async (job) => runTests(job, await cudaMisuse(), 4),
     },
     {
@@ -129,12 +135,36 @@ export function stepsOn(machine: string): readonly Step[] {
       run: ffmpeg,
     },
     {
+      name: "dlpack",
+      what: "PyTorch, CuPy and JAX on memory of ours, and ours on theirs: tests, and bench/cuda_python_bench.ts",
+      limit: 90,
+      stage: 5,
+      onlyIfNamed: true,
+      run: dlpack,
+    },
+    {
+      name: "pipeline",
+      what: "pipelines: the host's frames and NVDEC's through kernels of CUDA's and PyTorch, to the host",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: pipelines,
+    },
+    {
       name: "vulkan",
       what: "tests/vulkan: memory and semaphores between Vulkan, OpenCL and CUDA, one file after the other",
       limit: 300,
       stage: 5,
       onlyIfNamed: true,
       run: sharing,
+    },
+    {
+      name: "two-gpus",
+      what: "what two GPUs share: memory, semaphores, streams, arrays of Python's, and the rings between them",
+      limit: 90,
+      stage: 6,
+      onlyIfNamed: true,
+      run: (job) => twoGpus(job, gpus),
     },
     {
       name: "vulkan-memcheck",
@@ -200,7 +230,31 @@ async function examples(job: Job): Promise<Outcome> {
 
 /** Vulkan's tests; what they tell of the rings is a remark. */
 async function sharing(job: Job): Promise<Outcome> {
-  const outcome = await runTests(job, await vulkanTests(), 1);
+  return told(job, /^ring: .*$/gm, await runTests(job, await vulkanTests(), 1));
+}
+
+/** The tests of two GPUs, and the same of other files; what they tell is a remark. */
+async function twoGpus(job: Job, gpus: number): Promise<Outcome> {
+  if (gpus < 2) return { verdict: "not here", counts: NEEDS_TWO };
+  const python = await venv(job);
+  const outcome = await runTests(job.withVariables(python), await twoGpuTests(), 2);
+  return told(job, /^(?:ring|two GPUs): .*$/gm, outcome);
+}
+
+/** The venv of the machine's python3, for the tests that run Python in their own process. */
+async function venv(job: Job): Promise<Variables> {
+  try {
+    const { stdout } = await job.run("python3", ["-c", "import sys; print(sys.prefix)"], "tests.log");
+    const home = stdout.trim();
+    return await isFile(join(home, "pyvenv.cfg")) ? { SAMEPAGE_TEST_PYTHON: home } : {};
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return {};
+    throw error;
+  }
+}
+
+/** An outcome with those lines of the log as remarks. */
+async function told(job: Job, lines: RegExp, outcome: Outcome): Promise<Outcome> {
   const log = await Deno.readTextFile(join(job.out, "tests.log"));
-  return { ...outcome, remarks: [...log.match(/^ring: .*$/gm) ?? [], ...outcome.remarks ?? []] };
+  return { ...outcome, remarks: [...log.match(lines) ?? [], ...outcome.remarks ?? []] };
 }

@@ -59,6 +59,10 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ),
   "python-to-array": ["numpy.frombuffer", "samepage"],
   "python-from-array": ["numpy.from_dlpack", "samepage"],
+  ...Object.fromEntries(["allocate", "map"].map((id) => [`sycl-${id}`, ["C", "samepage"]])),
+  ...Object.fromEntries(
+    ["run", "run-many"].map((id) => [`sycl-${id}`, ["C", "samepage", "samepage, blocking", "C, polling"]]),
+  ),
 };
 
 /** CUDA's figures of issue 6, and their ways. */
@@ -173,14 +177,17 @@ Deno.test({
 
 /** The figures of issue 16, and their ways. Those between two GPUs need two. */
 const VULKAN_FIGURES: Readonly<Record<string, readonly string[]>> = {
-  "external-calls": ["C", "samepage", "samepage, by maps", "Deno, the calls alone", "C, an event of each kernel"],
+  ...Object.fromEntries(["calls", "two-calls"].map((calls) => [
+    `external-${calls}`,
+    ["C", "samepage", "samepage, by maps", "Deno, the calls alone", "C, an event of each kernel"],
+  ])),
   ...Object.fromEntries(["256", "4mib", "4k"].map((size) => [
     `external-one-${size}`,
     ["C, pinned copies", "samepage", "samepage, by maps", "C"],
   ])),
   ...Object.fromEntries(
     ["256", "4mib", "4k"].flatMap((size) => [
-      [`external-two-${size}`, ["C", "samepage"]],
+      [`external-two-${size}`, ["C", "samepage", "samepage, by maps"]],
       [`external-two-${size}-copies`, ["C, pinned copies", "samepage"]],
     ]),
   ),

@@ -1,7 +1,14 @@
 import { MapperGraph } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
-import { CudaContext, type CudaDevice, cudaDevices, cudaToCuda, hostToCuda } from "../../src/cuda/mod.ts";
+import {
+  CudaContext,
+  type CudaDevice,
+  cudaDevices,
+  cudaToCuda,
+  hostToCuda,
+  virtualToCuda,
+} from "../../src/cuda/mod.ts";
 import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
@@ -19,6 +26,7 @@ const MANAGED_TO_HOST = "cuda.managed→host";
 const VIRTUAL_TO_HOST = "cuda.virtual→host";
 const VIRTUAL_TO_OPENCL = "cuda.virtual→opencl";
 const TO_CUDA = edgeOf(cudaToCuda as unknown as Mapper);
+const VIRTUAL_TO_CUDA = edgeOf(virtualToCuda as unknown as Mapper);
 
 /** One edge on one device, and why that may be none. */
 interface Variant {
@@ -83,12 +91,12 @@ type RouteName = keyof typeof ROUTES;
 /** The edges of CUDA's memory, on every GPU, and the routes that lead through them. */
 export function cuda(): Candidate[] {
   const routes = Object.keys(ROUTES) as RouteName[];
-  const edges = [...VARIANTS.map(({ edge }) => edge), TO_CUDA, VIRTUAL_TO_OPENCL, ...routes];
+  const edges = [...VARIANTS.map(({ edge }) => edge), TO_CUDA, VIRTUAL_TO_CUDA, VIRTUAL_TO_OPENCL, ...routes];
   try {
     const devices = cudaDevices();
     return devices.flatMap((device) => [
       ...VARIANTS.map((variant) => candidate(variant, device)),
-      ...devices.map((other) => between(device, other)),
+      ...[TO_CUDA, VIRTUAL_TO_CUDA].flatMap((edge) => devices.map((other) => between(edge, device, other))),
       ...(["device", "host"] as const).map((location) => toOpenCL(device, location)),
       ...routes.map((route) => routeOn(route, device)),
     ]);
@@ -107,19 +115,34 @@ function lackingHostMemory({ ordinal }: CudaDevice): string | undefined {
   }
 }
 
-/** From one device to another, or to another context of the same. */
-function between(owner: CudaDevice, reader: CudaDevice): Candidate {
-  const device = owner === reader ? inWords(owner) : `${inWords(owner)} → ${inWords(reader)}`;
-  return { edge: TO_CUDA, device, open: () => openBetween(owner, reader) };
+/** Why virtual memory of one device cannot be for another. */
+function lackingVirtual(owner: CudaDevice, reader: CudaDevice): string | undefined {
+  using context = CudaContext.open({ ordinal: owner.ordinal });
+  using other = CudaContext.open({ ordinal: reader.ordinal });
+  try {
+    context.virtual.allocate({ shape: [1], dtype: "u8", devices: [other] })[Symbol.dispose]();
+  } catch (error) {
+    return reasonOf(error);
+  }
 }
 
-function openBetween(owner: CudaDevice, reader: CudaDevice): Subject {
-  const from = opened(owner, deviceOf);
+/** From one device to another, or to another context of the same. */
+function between(edge: string, owner: CudaDevice, reader: CudaDevice): Candidate {
+  const device = owner === reader ? inWords(owner) : `${inWords(owner)} → ${inWords(reader)}`;
+  const lacks = edge === VIRTUAL_TO_CUDA ? lackingVirtual(owner, reader) : undefined;
+  return { edge, device, open: lacks ?? (() => openBetween(edge, owner, reader)) };
+}
+
+function openBetween(edge: string, owner: CudaDevice, reader: CudaDevice): Subject {
   const to = opened(reader, deviceOf);
+  const memoryOf: Variant["memoryOf"] = edge === TO_CUDA
+    ? deviceOf
+    : (context) => virtualOf(context, "device", to.contexts);
+  const from = opened(owner, memoryOf);
   const graph = new MapperGraph([host, ...from.contexts, ...to.contexts]);
   const [source] = from.ends;
   const [target, elsewhere] = to.ends;
-  const reached = to.contexts[0].peers.canReach(owner.ordinal);
+  const reached = edge === VIRTUAL_TO_CUDA || to.contexts[0].peers.canReach(owner.ordinal);
   return {
     ...{ graph, source, target, elsewhere },
     expected: reached ? "as proven" : "copy",

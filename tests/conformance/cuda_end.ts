@@ -75,12 +75,16 @@ export function managedOf({ managed }: CudaContext): Memory {
   return { target: managed, allocate: (init) => managed.allocate(init) };
 }
 
-/** Virtual memory, on the host or on the device. */
-export function virtualOf({ virtual }: CudaContext, location: "device" | "host"): Memory {
+/** Virtual memory, on the host or on the device, for the devices of other contexts too. */
+export function virtualOf(
+  { virtual }: CudaContext,
+  location: "device" | "host",
+  devices: readonly CudaContext[] = [],
+): Memory {
   return {
     target: virtual,
     hidden: location === "device",
-    allocate: (init) => virtual.allocate({ ...init, location }),
+    allocate: (init) => virtual.allocate({ ...init, location, devices }),
   };
 }
 

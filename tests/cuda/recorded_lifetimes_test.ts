@@ -283,9 +283,22 @@ recordedTest("virtual memory of the host is no device's that it was not made for
   assertThrows(() => graph.map(tensor, other), NoRouteError, "it was not allocated for that device");
   using copy = graph.map(tensor, other, COPY) as CudaTensor;
   assertEquals(copy.memory, "device");
-  using onHost = graph.map(cuda.virtual.allocate({ ...INIT, location: "host", devices: [other] }), other) as CudaTensor;
-  assertEquals(onHost.memory, "virtual");
-  onHost.parent![Symbol.dispose]();
+});
+
+recordedTest("virtual memory maps to the devices that it was made for, by its own address", (cuda) => {
+  using other = CudaContext.open({ ordinal: 1 });
+  using graph = new MapperGraph([cuda, other]);
+  using tensor = cuda.virtual.allocate({ ...INIT, location: "host", devices: [other] });
+  for (const context of [cuda, other]) {
+    using mapped = graph.map(tensor.slice({ shape: [24], dtype: "u8", byteOffset: 1000 }), context);
+    assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [["cuda.virtual→cuda", "alias"]]);
+    assertEquals([mapped.memory, mapped.address, mapped.address], [
+      "virtual",
+      tensor.address + 1000n,
+      mapped.hostHandle,
+    ]);
+    mapped.parent![Symbol.dispose]();
+  }
 });
 
 recordedTest("a kernel that went wrong is known of from then on, whichever call has told of it", (cuda) => {

@@ -11,7 +11,7 @@ import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ff
 import type { Address } from "../../ffi/address.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { recordedTests } from "../cuda/recorded.ts";
-import { peer } from "./peer.ts";
+import { lacking, peer } from "./peer.ts";
 import { structOf } from "./struct.ts";
 
 const MATRIX = { shape: [2, 3], dtype: "f32" } as const;
@@ -58,13 +58,18 @@ const recorded = recordedTests({
 });
 
 function test(name: string, run: (cuda: CudaContext) => void): void {
-  recorded(name, () => {
-    isIdle = true;
-    using cuda = CudaContext.open();
-    told.length = 0;
-    run(cuda);
-    isIdle = true;
-  });
+  recorded(
+    name,
+    () => {
+      isIdle = true;
+      using cuda = CudaContext.open();
+      told.length = 0;
+      run(cuda);
+      isIdle = true;
+    },
+    {},
+    lacking,
+  );
 }
 
 function fieldsOf({ address }: DLPackLoan): DLManagedTensorVersioned {

@@ -1,7 +1,8 @@
 /** Every native call of a loan, and of what a producer lends, fails once. */
 import { assert, assertEquals } from "@std/assert";
-import { host } from "../../mod.ts";
+import { host, type Tensor } from "../../mod.ts";
 import { fromDLPack, toDLPack } from "../../src/dlpack/mod.ts";
+import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { peer } from "../dlpack/peer.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
@@ -41,3 +42,28 @@ test("fromDLPack: what was not taken is still the caller's, and else the deleter
     if (!isTaken) peer.lend_and_release(address);
   }
 }, () => assertEquals(peer.deleted(), made));
+
+Deno.test("faults: a buffer of OpenCL's, lent and taken back", async () => {
+  using cl = OpenCLContext.open();
+  using tensor = cl.allocate(MATRIX);
+  const operation = () => {
+    const struct = toDLPack(tensor).handOver();
+    let back: Tensor | undefined;
+    try {
+      back = fromDLPack(struct, { contexts: [cl] });
+    } finally {
+      if (back === undefined) peer.lend_and_release(struct);
+      else back[Symbol.dispose]();
+    }
+  };
+  operation();
+  cl.queue.finish();
+  const faults = await sweep(operation, () => {
+    cl.queue.fill(tensor, 2);
+    cl.queue.finish();
+  });
+  assert(
+    faults.some(({ call, error }) => call.startsWith("opencl.") && error !== undefined),
+    "OpenCL is asked nothing",
+  );
+});

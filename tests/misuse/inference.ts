@@ -27,8 +27,8 @@ export interface RuntimeOfRows {
   /** The kind of its tensors, and the function that says what elements are. */
   readonly kind: string;
   readonly typeFn: string;
-  /** The path of its library. */
-  readonly library: string;
+  /** The path of its library; undefined where there is none, and no row runs. */
+  readonly library: string | undefined;
   /** Opens it, at a path; at the tests' own by default. */
   open(library?: string): InferenceContext;
   /** Opens it where it is found. */
@@ -57,7 +57,7 @@ const gone = (message: RegExp, fields?: Partial<Failure>) => ofCore(DisposedErro
 
 /** The rows of a runtime. */
 export function runtimeRows(runtime: RuntimeOfRows): Readonly<Record<string, Row>> {
-  const { api, kind, typeFn, library, open, find, compile } = runtime;
+  const { api, kind, typeFn, library = "", open, find, compile } = runtime;
   const { wrong, unfit } = failuresOf(api);
   const [folder, file] = [library.replace(/[^/]*$/, ""), library.replace(/.*\//, "").replace(/\.so.*/, "")];
   const variable = `SAMEPAGE_LIB_${api.toUpperCase()}`;

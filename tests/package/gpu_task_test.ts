@@ -27,7 +27,7 @@ Deno.test({
 Deno.test("gpu task: --list names every step, and an unknown step is refused", async () => {
   const { code, stdout } = await exec(Deno.execPath(), [...GPU, "--list"]);
   assertEquals(code, 0);
-  const names = stepsOn("").map(({ name }) => name);
+  const names = stepsOn("", 1).map(({ name }) => name);
   assertEquals(stdout.trim().split("\n").map((line) => line.split(" ")[0]), names);
   assertEquals((await exec(Deno.execPath(), [...GPU, "--only=bench,bunch"])).code, 2);
 });
@@ -44,7 +44,7 @@ Deno.test("gpu task: a machine without OpenCV is a failure", async () => {
 });
 
 Deno.test("gpu task: its steps fit into the time that it has", () => {
-  const stages = Map.groupBy(stepsOn("").filter(({ onlyIfNamed }) => !onlyIfNamed), ({ stage }) => stage).values();
+  const stages = Map.groupBy(stepsOn("", 1).filter(({ onlyIfNamed }) => !onlyIfNamed), ({ stage }) => stage).values();
   const longest = Array.from(stages, (steps) => Math.max(...steps.map(({ limit }) => limit)));
   assertEquals(longest.reduce((all, each) => all + each, 0) <= 9.5 * 60, true);
 });

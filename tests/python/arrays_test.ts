@@ -116,6 +116,26 @@ test("both see what the other writes, in one place", ["numpy"], () => {
   assertEquals([...tensor.view()], [1, 2, 3, 8, 10, 12]);
 });
 
+test("NaNs, infinities and zeros with a sign keep all their bits, both ways", ["numpy"], () => {
+  const python = Python.open();
+  const bits = Uint32Array.of(0x7fc0_0001, 0xffc1_2345, 0x7f80_0001, 0x7f80_0000, 0x8000_0000, 0x0000_0001);
+  using tensor = host.allocate({ shape: [6], dtype: "f32" });
+  new Uint32Array(tensor.view().buffer, tensor.view().byteOffset, 6).set(bits);
+  using array = python.toArray(tensor, "numpy", { access: "read" });
+  assertEquals(python.run("import numpy; numpy.isnan(array).tolist()", { array }), [
+    true,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ]);
+  using copy = python.run<PythonObject>("array.copy()", { array });
+  using back = take(copy) as HostTensor<"f32">;
+  const view = back.view();
+  assertEquals(new Uint32Array(view.buffer, view.byteOffset, 6), bits);
+});
+
 test("fromArray() of an array over a tensor of ours borrows beside it, and may write", ["numpy"], async () => {
   const python = Python.open();
   const owned = host.allocate({ shape: [4], dtype: "f32" });

@@ -88,3 +88,8 @@ sharingTest("OpenCL on one GPU and CUDA on another take turns by two semaphores,
   using table = onTwoGpus(gpus);
   await allByHand(table);
 }, 2);
+
+sharingTest("OpenCL on one GPU and CUDA on another take turns by maps alone", async () => {
+  using table = onTwoGpus(gpus);
+  await allByMaps(table);
+}, 2);

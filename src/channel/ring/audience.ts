@@ -87,6 +87,14 @@ export class Audience<T extends Tensor | Frame> {
     for (const reader of this.#readers) if (!this.#hear(reader)) this.#end(reader);
   }
 
+  /** Waits until every reader has been notified of every frame, or has gone. */
+  async notified(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#ring.isLive && !this.#readers.values().every(({ isNotified }) => isNotified)) {
+      await this.change(signal);
+    }
+    await Promise.all(this.#readers.values().map(({ link }) => link.sent(signal)));
+  }
+
   async change(signal: AbortSignal | undefined): Promise<void> {
     const over = new AbortController();
     const waiting = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);

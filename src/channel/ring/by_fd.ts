@@ -69,6 +69,10 @@ class FdLink implements Link, Arrival {
   send(bytes: Uint8Array): Promise<void> {
     return this.#connection.send(bytes, []);
   }
+
+  sent(signal: AbortSignal | undefined): Promise<void> {
+    return this.#connection.sent(signal);
+  }
 }
 
 /** Takes the server over, which ends the fds of the ring's memory with it. */

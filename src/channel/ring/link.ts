@@ -27,6 +27,8 @@ export interface Link {
   sendNow(bytes: Uint8Array): boolean;
   /** Sends a notice, and waits while there is no room for it. */
   send(bytes: Uint8Array): Promise<void>;
+  /** Waits until all notices are sent that were to be sent before. */
+  sent(signal: AbortSignal | undefined): Promise<void>;
 }
 
 /** Somebody who has come to a ring's door. */

@@ -28,6 +28,11 @@ export class Subscriber<T extends Tensor | Frame> {
     return this.#inHand.size > 0 && performance.now() - this.#since >= ms;
   }
 
+  /** Has it been notified of all frames that were queued for it? */
+  get isNotified(): boolean {
+    return this.#unread.length === 0;
+  }
+
   /** Queues a frame, and notifies the reader if it may have one more. */
   queue(slot: Slot<T>): void {
     slot.waitedFor++;

@@ -162,6 +162,17 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     while (this.#audience.waitedFor > 0 && this.resource.isLive) await this.#audience.change(signal);
   }
 
+  /**
+   * Ends the ring once every reader has been notified of every frame that is published: they read those, then see the end, and
+   * keep what they have for as long as they want. {@link flush} waits for that, too: a reader that keeps a frame until it
+   * sees the end, as an encoder may, would hold it up for good.
+   */
+  async end(options: SignalOptions = {}): Promise<void> {
+    const { signal } = signalIn(optionsIn(options, WAIT).signal);
+    await this.#publishing.run(() => this.#audience.notified(signal), signal);
+    await this[Symbol.asyncDispose]();
+  }
+
   #turnOf(frame: T): Turn<T> {
     const given: unknown = frame;
     if (given instanceof Promise) {

@@ -83,8 +83,7 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
   const { context } = virtual;
   const samples = { device: sampleOf(virtual, "device"), host: sampleOf(virtual, "host") };
   const byFd: Offer = {
-    kind: KIND,
-    device: onlyUuid(context),
+    kind: KIND, // importers say whether they take memory of another GPU: for some drivers that is other memory
     refuse: ({ allocation }) => virtualBlockOf(allocation)?.duplicateFd === undefined ? NO_FD : undefined,
     sample: ({ allocation }) => samples[virtualBlockOf(allocation)?.hostAddress === undefined ? "device" : "host"],
   };

@@ -136,13 +136,13 @@ export class UcxLink implements Link, Advancing {
 
   /** Carries out a step behind all others. @throws the signal's reason where it is aborted: the step goes on. */
   async carryOut(step: Step, signal: AbortSignal | undefined): Promise<void> {
-    const mark = this.#begin(step);
-    this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
-    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
-    this.resource.assertLive();
-    if (this.#failure !== undefined) throw this.#failure;
+    await this.#done(this.#begin(step), signal);
     // Who was away for so long was given up by the other side, whose memory is in use by others now.
     if (performance.now() - this.#heard > this.#timeout) throw this.#late();
+  }
+
+  sent(signal: AbortSignal | undefined): Promise<void> {
+    return this.#done(this.lane.given, signal);
   }
 
   /** Takes what has come: UCX calls nobody back. */
@@ -176,6 +176,13 @@ export class UcxLink implements Link, Advancing {
     const code = this.lane.give([step]);
     if (code !== 0) throw ucxError(code, step.fn);
     return this.lane.given;
+  }
+
+  async #done(mark: number, signal: AbortSignal | undefined): Promise<void> {
+    this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
+    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
+    this.resource.assertLive();
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   #isReady(readiness: Readiness): boolean {

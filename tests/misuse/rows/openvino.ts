@@ -40,7 +40,7 @@ const BUILD = "ov_preprocess_prepostprocessor_build";
 
 export default table(import.meta, {
   ...runtimeRows({
-    ...{ api: "openvino", kind: "openvino", typeFn: "ov_port_get_element_type", library: LIBRARY! },
+    ...{ api: "openvino", kind: "openvino", typeFn: "ov_port_get_element_type", library: LIBRARY },
     open: (library: string = LIBRARY!) => OpenVINOContext.open({ library }),
     find: () => OpenVINOContext.open(),
     compile: (context: InferenceContext, model) => context.compileSync(model),

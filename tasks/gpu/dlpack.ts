@@ -1,0 +1,53 @@
+import { bench } from "./bench.ts";
+import { filesBelow } from "./files.ts";
+import type { Job } from "./job.ts";
+import type { Outcome } from "./step.ts";
+import { runTests } from "./tests.ts";
+
+/** The venv with PyTorch, CuPy and JAX. */
+const HOME = Deno.env.get("SAMEPAGE_TEST_PYTHON") ?? "/opt/torch/.venv";
+
+/** What Python's libraries share of a GPU's memory: DLPack's tests, Python's, and the bench. */
+export async function dlpack(job: Job): Promise<Outcome> {
+  const python = await interpreterIn(HOME);
+  if (python === undefined) return { verdict: "not here", counts: `there is no venv at ${HOME}` };
+  const there = job.withVariables({
+    SAMEPAGE_TEST_PYTHON: HOME,
+    PYTHON: python,
+    XLA_PYTHON_CLIENT_PREALLOCATE: "false", // else JAX takes three quarters of the GPU's memory
+  });
+  // One after the other: one of them looks at what memory of the GPU is free.
+  const tests = await runTests(there, await filesBelow("tests", isTest), 1);
+  const log = await Deno.readTextFile(`${job.out}/tests.log`);
+  const measured = await bench(there, "cuda", "python-cuda");
+  const told = log.match(/^(?:ring|loans|sharing): .*$/gm) ?? [];
+  return {
+    verdict: [tests, measured].every(({ verdict }) => verdict === "green") ? "green" : "red",
+    counts: `${tests.counts}; ${measured.counts}`,
+    failures: [...tests.failures ?? [], ...measured.failures ?? []],
+    remarks: [await versionsIn(there, python), ...told, ...tests.remarks ?? [], ...measured.remarks ?? []],
+  };
+}
+
+/** `"python: torch 2.11, …"`. */
+async function versionsIn(job: Job, python: string): Promise<string> {
+  const code = "from importlib.metadata import version\n" +
+    "print(', '.join(f'{name} {version(name)}' for name in ('torch', 'numpy', 'jax')))";
+  const { stdout, how } = await job.run(python, ["-c", code], "tests.log");
+  return `python: ${stdout.trim() || how}`;
+}
+
+function isTest(path: string): boolean {
+  return /^tests\/(?:(?:dlpack|python|arrow)\/.*_gpu|faults\/cuda_dlpack)_test\.ts$/.test(path);
+}
+
+async function interpreterIn(folder: string): Promise<string | undefined> {
+  const path = `${folder}/bin/python3`;
+  try {
+    await Deno.stat(path);
+    return path;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

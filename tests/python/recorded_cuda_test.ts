@@ -1,0 +1,148 @@
+// CUDA's memory as arrays of a library that Python stands in for, by a recording: what each is told, and what waits.
+
+import { assertEquals } from "@std/assert";
+import { host } from "@samepage/interop";
+import { CudaContext, type CudaTensor } from "@samepage/interop/cuda";
+import { type ArrayLibrary, Python, type PythonObject } from "@samepage/interop/python";
+import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
+import * as cu from "../../ffi/cuda_driver/constants.ts";
+import { recordedTests } from "../cuda/recorded.ts";
+import { lacking } from "./help.ts";
+
+/** A stream of the library's. */
+const THEIRS = 0x501n;
+/** Memory of the library's that is page-locked. */
+const PINNED = 0x7000_0000_0000n;
+
+const told: string[] = [];
+let isIdle = true;
+const on = (stream: bigint) => stream === THEIRS ? "theirs" : stream === 1n ? "legacy" : "ours";
+const tells = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
+  told.push(line(...args));
+  return 0;
+};
+const contextOf = (_stream: bigint, context: BigUint64Array) => {
+  context[0] = 0x1000n;
+  return 0;
+};
+
+const recorded = recordedTests({
+  cudaEventRecord: tells((_event, stream) => `record on ${on(stream)}`),
+  cudaStreamWaitEvent: tells((stream) => `wait on ${on(stream)}`),
+  cudaStreamSynchronize: tells((stream) => `host waits for ${on(stream)}`),
+  cuMemsetD2D32Async: tells((...args) => `fill on ${on(args[5])}`),
+  cudaEventQuery: () => isIdle ? 0 : cudaErrorNotReady,
+  cuStreamGetCtx: contextOf,
+  cuStreamGetCtx_v2: contextOf,
+  cuPointerGetAttribute: (out: BigUint64Array, attribute: number) => {
+    if (attribute === cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) out[0] = BigInt(cu.CU_MEMORYTYPE_HOST);
+    else if (attribute === cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) out[0] = 0n;
+    else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE) out[0] = 4096n;
+    else out[0] = PINNED;
+    return 0;
+  },
+});
+
+/** A library that takes each tensor on a stream of its own, and lends page-locked memory that its struct says is the CPU's. */
+const LIBRARY = `
+import ctypes, sys, types
+api = ctypes.pythonapi
+api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+NEW, USED = b"dltensor_versioned", b"used_dltensor_versioned"
+calls = []
+
+class Array:
+    def __init__(self, lent):
+        self.device = lent.__dlpack_device__()
+        options = {"stream": stream} if self.device[0] in (2, 13) else {}
+        calls.append(options.get("stream"))
+        capsule = lent.__dlpack__(max_version=(1, 0), **options)
+        self.at = api.PyCapsule_GetPointer(capsule, NEW)
+        api.PyCapsule_SetName(capsule, USED)
+
+    def __del__(self):
+        if hasattr(self, "at"):
+            deleter = ctypes.c_void_p.from_address(self.at + 16).value
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(self.at)
+
+class Pinned:
+    shape = (ctypes.c_int64 * 1)(4)
+
+    def __dlpack_device__(self):
+        return 3, 0
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        assert stream is None, "stream should be None on cpu."
+        words = [1, 0, 0, 0, ${PINNED}, 1, 1 | 2 << 32 | 32 << 40 | 1 << 48, ctypes.addressof(self.shape), 0, 0]
+        self.struct = (ctypes.c_uint64 * len(words))(*words)
+        return api.PyCapsule_New(ctypes.addressof(self.struct), NEW, None)
+
+for name in ("torch", "cupy"):
+    sys.modules[name] = types.SimpleNamespace(from_dlpack=Array)
+`;
+
+function test(name: string, run: (cuda: CudaContext, python: Python) => void): void {
+  recorded(
+    name,
+    () => {
+      isIdle = true;
+      using cuda = CudaContext.open();
+      const python = Python.open();
+      python.run(LIBRARY);
+      python.run("stream = number", { number: THEIRS });
+      run(cuda, python);
+      isIdle = true;
+    },
+    {},
+    lacking(),
+  );
+}
+
+const MATRIX = { shape: [2, 3], dtype: "f32" } as const;
+
+test("toArray() says of memory what each library has a name for", (cuda, python) => {
+  const kinds: readonly (readonly [CudaTensor, torch: number, cupy: number])[] = [
+    [cuda.allocate(MATRIX), 2, 2],
+    [cuda.pinned.allocate(MATRIX), 1, 2],
+    [cuda.managed.allocate(MATRIX), 2, 13],
+  ];
+  for (const [tensor, ...types] of kinds) {
+    using _ = tensor;
+    for (const [i, library] of (["torch", "cupy"] as const satisfies readonly ArrayLibrary[]).entries()) {
+      using array = python.toArray(tensor, library);
+      assertEquals(array.get("device"), [types[i], 0], `${tensor.name} for ${library}`);
+    }
+  }
+});
+
+test("toArray() orders both streams on the device, and asks a library once which stream it has", (cuda, python) => {
+  using tensor = cuda.allocate(MATRIX);
+  const turns = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      told.length = 0;
+      isIdle = false;
+      cuda.stream.fill(tensor, 1);
+      const array = python.toArray(tensor, "torch");
+      array[Symbol.dispose]();
+      isIdle = true;
+    }
+  };
+  turns(2);
+  python.run("calls.clear()");
+  turns(1);
+  assertEquals(python.run("calls"), [Number(THEIRS)]);
+  assertEquals(told.slice(-2), ["record on ours", "wait on theirs"]);
+  told.length = 0;
+  isIdle = false;
+  cuda.stream.fill(tensor, 1);
+  assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
+  isIdle = true;
+});
+
+test("fromArray() takes page-locked memory without a stream, for the context of CUDA", (cuda, python) => {
+  using array = python.run<PythonObject>("Pinned()");
+  using tensor = python.fromArray(array, { contexts: [host, cuda] }) as CudaTensor;
+  assertEquals([cuda.is(tensor), tensor.address, tensor.memory, tensor.shape], [true, PINNED, "pinned", [4]]);
+});
