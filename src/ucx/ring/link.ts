@@ -65,7 +65,7 @@ export class UcxLink implements Link, Advancing {
   #receiving: Receiving | undefined;
   #hasEnded = false;
   #failure: unknown;
-  #heard = 0;
+  #heard: number = performance.now();
   #isSending = false;
   /** How many notices this side has sent, and how many have come. */
   #said = 0;
