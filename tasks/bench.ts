@@ -46,6 +46,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "opencv_blur",
     "opencv_call",
     "ring",
+    "ucx",
     "vaapi",
     "ffmpeg",
     "ffmpeg_clip",
