@@ -47,3 +47,4 @@ template <unsigned i, class F> struct Parameter;
 template <unsigned i, class R, class... A> struct Parameter<i, R (*)(A...)> {
   using Type = __type_pack_element<i, A...>;
 };
+template <unsigned i, class R, class... A> struct Parameter<i, R (*)(A..., ...)> : Parameter<i, R (*)(A...)> {};
