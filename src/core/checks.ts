@@ -33,6 +33,16 @@ export function integer(least: number, most: number): Rule {
   return (checks, value, argument) => checks.assertInteger(value, argument, least, most);
 }
 
+/** More seconds are a mistake: they are 31 years. */
+const MOST_SECONDS = 1e9;
+
+/** A time in seconds. */
+export const SECONDS: Rule = (checks, value, argument) => {
+  if (typeof value !== "number") throw checks.wrongKind(argument, "a number", value);
+  if (value >= 0 && value <= MOST_SECONDS) return;
+  throw checks.wrong(argument, `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(value)}.`);
+};
+
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
   /** The API, as errors name it. */
