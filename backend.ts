@@ -111,7 +111,12 @@ export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
 export type { UsmAllocation, UsmKind } from "./src/core/tensors/unified.ts";
-export { type UnifiedDeviceContext, UnifiedDeviceMemory, UnifiedTensor } from "./src/core/tensors/unified_device.ts";
+export {
+  type UnifiedDeviceContext,
+  UnifiedDeviceMemory,
+  UnifiedTensor,
+  type UnifiedTensors,
+} from "./src/core/tensors/unified_device.ts";
 export {
   closedTo,
   type Home,

@@ -219,3 +219,25 @@ Deno.test("pictures: a shape says their size and layers, and channels may be lef
     assertEquals(size && [size.width, size.height, size.layers], expected, `[${shape}] of ${elements}`);
   }
 });
+
+Deno.test("layout() of other shapes, strides, offsets and dtypes of as many bytes is no earlier one", () => {
+  const few = [
+    { shape: [2, 3], dtype: "u16" },
+    { shape: [3, 2], dtype: "u16" },
+    { shape: [6], dtype: "u16" },
+    { shape: [6], dtype: "i16" },
+    { shape: [12], dtype: "u8" },
+    { shape: [6], dtype: "u16", byteOffset: 2 },
+    { shape: [2, 2], dtype: "u16", strides: [8, 2] },
+    { shape: [2, 2], dtype: "u16", strides: [2, 8] },
+  ] as const;
+  for (let round = 0; round < 3; round++) {
+    for (const init of few) {
+      for (let again = 0; again < 2; again++) {
+        const { shape, dtype, byteOffset } = layout(init);
+        assertEquals([shape, dtype, byteOffset], [[...init.shape], init.dtype, "byteOffset" in init ? 2 : 0]);
+        if ("strides" in init) assertEquals(layout(init).strides, [...init.strides]);
+      }
+    }
+  }
+});
