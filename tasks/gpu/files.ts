@@ -65,6 +65,7 @@ export async function twoGpuTests(): Promise<(string | TestFile)[]> {
     { path: "tests/vulkan/ring_gpu_test.ts", only: "vulkan: OpenCL on one GPU and CUDA on another" },
     { path: "tests/egl/stream_gpu_test.ts", only: "cuda: EGLStream: 1,000 frames from one GPU to another" },
     { path: "tests/egl/stream_gpu_test.ts", only: "cuda: EGLStream: arrays do not cross from one GPU to another" },
+    { path: "tests/python/gpu/arrays_gpu_test.ts", only: "cuda: an array of another device" },
     ...await filesBelow("tests", (path) => /\/two_gpus[^/]*_test\.ts$/.test(path)),
   ];
 }

@@ -77,14 +77,15 @@ twoGpus("work of both on one memory is ordered on the device, without a wait of 
 
 twoGpus("pinned and managed memory is used by the kernels of both as it is", (first, second) => {
   using graph = new MapperGraph([host, first, second]);
-  for (const kind of ["pinned", "managed"] as const) {
+  for (const [kind, transfer] of [["pinned", "alias"], ["managed", "migrate"]] as const) {
     using tensor = first[kind].allocate(SHAPE);
     first.stream.fill(tensor, 1);
     addOn(first, tensor);
     addOn(second, tensor);
     {
       using there = graph.map(tensor, second);
-      assertEquals(there.route.steps.map(({ transfer }) => transfer), ["alias", "alias"], kind);
+      assertEquals(there.route.steps.map((step) => step.transfer), [transfer, transfer], kind);
+      assertEquals(there.handle, tensor.rawHandle, kind);
       addOn(second, there);
     }
     using seen = graph.map(tensor, host, { access: "read" });

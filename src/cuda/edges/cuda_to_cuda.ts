@@ -27,7 +27,7 @@ import { copyOnDevice, type DeviceCopy } from "./copy.ts";
  * Memory of one GPU for the kernels of another. With peer access (cudaDeviceCanAccessPeer) they use its own address;
  * access is enabled first. Else, if copies are allowed, it is copied (cudaMemcpyPeerAsync), and back when the map ends.
  */
-export const cudaToCuda: Mapper<Given, Given> = edgeFrom("cuda", {
+export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = edgeFrom("cuda", {
   refuse: (allocation, owner) => owner.peers.refuse(allocation),
   whyFar(_allocation, owner, reader) {
     if (reader.peers.canReach(owner.device.ordinal)) return undefined;
@@ -42,16 +42,19 @@ export const cudaToCuda: Mapper<Given, Given> = edgeFrom("cuda", {
 });
 
 /** The same of virtual memory, which was made for some devices, by one address for all of them. */
-export const virtualToCuda: Mapper<Given, Given> = edgeFrom("cuda.virtual", {
-  whyFar(allocation, _owner, { device }) {
-    const { reason, remedy = "" } = refuseReach("virtual", allocation, device) ?? {};
-    return reason && `${reason} ${remedy}`.trimEnd();
+export const virtualToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = edgeFrom(
+  "cuda.virtual",
+  {
+    whyFar(allocation, _owner, { device }) {
+      const { reason, remedy = "" } = refuseReach("virtual", allocation, device) ?? {};
+      return reason && `${reason} ${remedy}`.trimEnd();
+    },
+    evidence: (owner, reader) => isSame(owner, reader) ? SAME : "one address, by which the memory was mapped for both",
+    open(allocation) {
+      return { memory: "virtual", hostAddress: virtualBlockOf(allocation)!.hostAddress };
+    },
   },
-  evidence: (owner, reader) => isSame(owner, reader) ? SAME : "one address, by which the memory was mapped for both",
-  open(allocation) {
-    return { memory: "virtual", hostAddress: virtualBlockOf(allocation)!.hostAddress };
-  },
-});
+);
 
 /** How kernels get memory of one kind. */
 interface Reach {
