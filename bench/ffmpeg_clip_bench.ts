@@ -11,7 +11,7 @@ import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
 import { Missing } from "./harness/program.ts";
 import { here, moving, program, PYTHON, side, type Way } from "./harness/way.ts";
-import { hasNodeAv } from "../tasks/setup/node_av.ts";
+import { hasNpm, NODE_AV } from "../tasks/setup/npm.ts";
 import { FFMPEG_8, hasWheels } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
@@ -20,7 +20,7 @@ const OUT = `${BUILT}clip.mkv`;
 /** What those copy who share no memory: each frame of I420, once to OpenCL or NumPy and once back. */
 const COPIED = 50 * 2 * WIDTH * HEIGHT * 3 / 2;
 
-const [pyAv, nodeAv] = await Promise.all([hasWheels(FFMPEG_8), hasNodeAv()]);
+const [pyAv, nodeAv] = await Promise.all([hasWheels(FFMPEG_8), hasNpm(NODE_AV)]);
 
 function pythons(): Way {
   return program("PyAV + NumPy + pyopencl", () => {

@@ -6,7 +6,7 @@ import { unary } from "../tests/inference/onnx.ts";
 import { LIBRARY, openOnnxRuntime } from "../tests/onnxruntime/open.ts";
 import { BUILT, onnxRuntimeC } from "./harness/c.ts";
 import { figure } from "./harness/figure.ts";
-import { atMostMore } from "./harness/goal.ts";
+import { atMost, atMostMore } from "./harness/goal.ts";
 import { here } from "./harness/way.ts";
 
 const ignore = LIBRARY === undefined;
@@ -86,20 +86,34 @@ for (
   });
 }
 
+for (
+  const [id, which, operation, title, goal] of [
+    ["run-async", 0, "run_async", "the run of 1,024 numbers on another thread, awaited", atMostMore(20)],
+    ["run-large-async", 1, "run_large_async", "the run of 4 MB on another thread, awaited", atMost(1)],
+  ] as const
+) {
+  figure({
+    id: `onnxruntime-${id}`,
+    title,
+    goal,
+    ignore,
+    ways: [
+      onnxRuntimeC(program, operation, "C, RunAsync"),
+      here("samepage", () => {
+        const { session, x, y } = open(which);
+        return {
+          async run(count) {
+            for (let i = 0; i < count; i++) await session.runAsync({ x }, { y });
+          },
+        };
+      }),
+    ],
+  });
+}
+
 figure({
-  id: "onnxruntime-run-async",
-  title: "the same run on another thread, awaited",
-  goal: atMostMore(6),
+  id: "onnxruntime-binding",
+  title: "a run of 1,024 numbers, in C by OrtIoBinding and by Run",
   ignore,
-  ways: [
-    onnxRuntimeC(program, "run_async"),
-    here("samepage", () => {
-      const { session, x, y } = open(0);
-      return {
-        async run(count) {
-          for (let i = 0; i < count; i++) await session.runAsync({ x }, { y });
-        },
-      };
-    }),
-  ],
+  ways: [onnxRuntimeC(program, "run"), onnxRuntimeC(program, "run_bound", "C, bound")],
 });

@@ -53,9 +53,11 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "gstreamer_pipeline",
     "pipeline",
     "onnxruntime",
+    "onnxruntime_node",
     "openvino",
     "python",
     "dlpack",
+    "sycl",
   ],
   cuda: [
     "cuda_launch",

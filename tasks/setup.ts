@@ -17,7 +17,7 @@ import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
 import { buildNullDriver } from "./setup/levelzero.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
-import { installNodeAv } from "./setup/node_av.ts";
+import { installNpm, NODE_AV, type Npm, ONNX_RUNTIME_NODE } from "./setup/npm.ts";
 import { unpackOnnxRuntimeHeader } from "./setup/onnxruntime.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
@@ -46,6 +46,11 @@ const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
   sycl: [INTEL, DPCTL, SYCL],
 };
 
+const NPM: { readonly [purpose in Purpose]?: readonly Npm[] } = {
+  test: [NODE_AV],
+  bench: [ONNX_RUNTIME_NODE],
+};
+
 /** Installs all that is missing, and returns what could not be installed, and why. */
 async function setup(purpose: Purpose): Promise<string[]> {
   const title = NEEDS[purpose];
@@ -58,7 +63,7 @@ async function setup(purpose: Purpose): Promise<string[]> {
     ...(await Promise.all([ // from three servers
       Array.fromAsync(wheels, (one) => unpack(title, one)),
       purpose === "test" ? allHeaders(title) : undefined,
-      purpose === "test" ? installNodeAv(title) : undefined,
+      Array.fromAsync(NPM[purpose] ?? [], (one) => installNpm(title, one)),
     ])).flat(),
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,

@@ -86,6 +86,13 @@ const OPENVINO: Toolchain = {
   libraries: [`-L${OPENVINO_WHEEL}/libs`, `-Wl,-rpath,${OPENVINO_WHEEL}/libs`, "-l:libopenvino_c.so.2641"],
 };
 
+/** It opens the library that it is given: DPCTL, or what stands in for it. */
+const SYCL: Toolchain = {
+  ...C,
+  options: ["-isystem", fromFileUrl(new URL("../../.dpctl/dpctl/include", import.meta.url))],
+  libraries: ["-ldl"],
+};
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -107,6 +114,7 @@ const PROGRAMS = {
   map: C,
   onnxruntime: ONNX_RUNTIME,
   openvino: OPENVINO,
+  sycl: SYCL,
   wait: C,
   opencv_blur: CPP,
   opencv_call: CPP,
@@ -161,6 +169,11 @@ export function onnxRuntimeC(args: string[], operation: string, name = "C"): Way
 /** An operation of openvino.c on a model. */
 export function openvinoC(model: string, operation: string, name = "C"): Way {
   return compiled(name, "openvino", () => ({ path: join(BUILT, "openvino"), args: [model] }), operation);
+}
+
+/** An operation of sycl.c, which is started with these arguments. */
+export function syclC(args: string[], operation: string, name = "C"): Way {
+  return compiled(name, "sycl", () => ({ path: join(BUILT, "sycl"), args }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

@@ -6,7 +6,7 @@
  */
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import type * as NodeAv from "../../tests/ffmpeg/node_av.ts";
-import { nodeAvUrl } from "../../tasks/setup/node_av.ts";
+import { NODE_AV, npmUrl } from "../../tasks/setup/npm.ts";
 import { device } from "../harness/device.ts";
 import { serve } from "../harness/serve.ts";
 
@@ -30,7 +30,7 @@ interface Muxer extends AsyncDisposable {
 }
 
 const [clip, out] = Deno.args;
-const load = (module: string) => import(nodeAvUrl(module).href);
+const load = (module: string) => import(npmUrl(NODE_AV, `node-av/dist/${module}`).href);
 const { Demuxer }: typeof NodeAv = await load("api/demuxer.js");
 const { Decoder }: typeof NodeAv = await load("api/decoder.js");
 const { Encoder } = await load("api/encoder.js") as {

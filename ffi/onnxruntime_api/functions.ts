@@ -36,6 +36,9 @@ export interface OrtApiFunctions {
   /** `void ReleaseRunOptions(OrtRunOptions *input)` */
   ReleaseRunOptions(input: Address): void;
 
+  /** `void ReleaseCUDAProviderOptions(OrtCUDAProviderOptionsV2 *input)` */
+  ReleaseCUDAProviderOptions(input: Address): void;
+
   /** `OrtStatusPtr CreateEnv(OrtLoggingLevel log_severity_level, const char *logid, OrtEnv **out)` */
   CreateEnv(log_severity_level: number, logid: BufferSource | null, out: BufferSource | null): Address;
 
@@ -56,6 +59,29 @@ export interface OrtApiFunctions {
 
   /** `OrtStatusPtr RunOptionsUnsetTerminate(OrtRunOptions *options)` */
   RunOptionsUnsetTerminate(options: Address): Address;
+
+  /** `OrtStatusPtr CreateCUDAProviderOptions(OrtCUDAProviderOptionsV2 **out)` */
+  CreateCUDAProviderOptions(out: BufferSource | null): Address;
+
+  /** `OrtStatusPtr UpdateCUDAProviderOptions(OrtCUDAProviderOptionsV2 *cuda_options, const char *const *provider_options_keys, const char *const *provider_options_values, size_t num_keys)` */
+  UpdateCUDAProviderOptions(
+    cuda_options: Address,
+    provider_options_keys: BufferSource | null,
+    provider_options_values: BufferSource | null,
+    num_keys: bigint,
+  ): Address;
+
+  /** `OrtStatusPtr SessionOptionsAppendExecutionProvider_CUDA_V2(OrtSessionOptions *options, const OrtCUDAProviderOptionsV2 *cuda_options)` */
+  SessionOptionsAppendExecutionProvider_CUDA_V2(options: Address, cuda_options: Address): Address;
+
+  /** `OrtStatusPtr SessionOptionsAppendExecutionProvider(OrtSessionOptions *options, const char *provider_name, const char *const *provider_options_keys, const char *const *provider_options_values, size_t num_keys)` */
+  SessionOptionsAppendExecutionProvider(
+    options: Address,
+    provider_name: BufferSource | null,
+    provider_options_keys: BufferSource | null,
+    provider_options_values: BufferSource | null,
+    num_keys: bigint,
+  ): Address;
 
   /** `OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)` */
   CreateSessionFromArray(
@@ -114,8 +140,14 @@ export interface OrtApiFunctions {
   /** `OrtStatusPtr GetDimensions(const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values, size_t dim_values_length)` */
   GetDimensions(info: Address, dim_values: BufferSource | null, dim_values_length: bigint): Address;
 
-  /** `OrtStatusPtr CreateCpuMemoryInfo(enum OrtAllocatorType type, enum OrtMemType mem_type, OrtMemoryInfo **out)` */
-  CreateCpuMemoryInfo(type: number, mem_type: number, out: BufferSource | null): Address;
+  /** `OrtStatusPtr CreateMemoryInfo(const char *name, enum OrtAllocatorType type, int id, enum OrtMemType mem_type, OrtMemoryInfo **out)` */
+  CreateMemoryInfo(
+    name: BufferSource | null,
+    type: number,
+    id: number,
+    mem_type: number,
+    out: BufferSource | null,
+  ): Address;
 
   /** `OrtStatusPtr CreateTensorWithDataAsOrtValue(const OrtMemoryInfo *info, void *p_data, size_t p_data_len, const int64_t *shape, size_t shape_len, ONNXTensorElementDataType type, OrtValue **out)` */
   CreateTensorWithDataAsOrtValue(
@@ -147,19 +179,5 @@ export interface OrtApiFunctions {
     output_names: Address,
     output_names_len: bigint,
     outputs: Address,
-  ): Address;
-
-  /** `OrtStatusPtr RunAsync(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *input, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **output, RunAsyncCallbackFn run_async_callback, void *user_data)` */
-  RunAsync(
-    session: Address,
-    run_options: Address,
-    input_names: Address,
-    input: Address,
-    input_len: bigint,
-    output_names: Address,
-    output_names_len: bigint,
-    output: Address,
-    run_async_callback: Address,
-    user_data: Address,
   ): Address;
 }

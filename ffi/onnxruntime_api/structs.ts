@@ -18,6 +18,7 @@ export const OrtApi = {
     ReleaseTensorTypeAndShapeInfo: { offset: 792, type: "u64" },
     ReleaseValue: { offset: 768, type: "u64" },
     ReleaseRunOptions: { offset: 776, type: "u64" },
+    ReleaseCUDAProviderOptions: { offset: 1664, type: "u64" },
     CreateEnv: { offset: 24, type: "u64" },
     GetAvailableProviders: { offset: 1000, type: "u64" },
     ReleaseAvailableProviders: { offset: 1008, type: "u64" },
@@ -25,6 +26,10 @@ export const OrtApi = {
     SetIntraOpNumThreads: { offset: 192, type: "u64" },
     RunOptionsSetTerminate: { offset: 368, type: "u64" },
     RunOptionsUnsetTerminate: { offset: 376, type: "u64" },
+    CreateCUDAProviderOptions: { offset: 1640, type: "u64" },
+    UpdateCUDAProviderOptions: { offset: 1648, type: "u64" },
+    SessionOptionsAppendExecutionProvider_CUDA_V2: { offset: 1632, type: "u64" },
+    SessionOptionsAppendExecutionProvider: { offset: 1728, type: "u64" },
     CreateSessionFromArray: { offset: 64, type: "u64" },
     SessionGetInputCount: { offset: 240, type: "u64" },
     SessionGetOutputCount: { offset: 248, type: "u64" },
@@ -39,13 +44,12 @@ export const OrtApi = {
     GetTensorElementType: { offset: 480, type: "u64" },
     GetDimensionsCount: { offset: 488, type: "u64" },
     GetDimensions: { offset: 496, type: "u64" },
-    CreateCpuMemoryInfo: { offset: 552, type: "u64" },
+    CreateMemoryInfo: { offset: 544, type: "u64" },
     CreateTensorWithDataAsOrtValue: { offset: 392, type: "u64" },
     GetTensorMutableData: { offset: 408, type: "u64" },
     GetTensorTypeAndShape: { offset: 520, type: "u64" },
     CreateRunOptions: { offset: 312, type: "u64" },
     Run: { offset: 72, type: "u64" },
-    RunAsync: { offset: 2080, type: "u64" },
   },
 } as const satisfies StructLayout;
 
@@ -73,6 +77,8 @@ export interface OrtApi {
   ReleaseValue: Address;
   /** `OrtApi.ReleaseRunOptions` */
   ReleaseRunOptions: Address;
+  /** `OrtApi.ReleaseCUDAProviderOptions` */
+  ReleaseCUDAProviderOptions: Address;
   /** `OrtApi.CreateEnv` */
   CreateEnv: Address;
   /** `OrtApi.GetAvailableProviders` */
@@ -87,6 +93,14 @@ export interface OrtApi {
   RunOptionsSetTerminate: Address;
   /** `OrtApi.RunOptionsUnsetTerminate` */
   RunOptionsUnsetTerminate: Address;
+  /** `OrtApi.CreateCUDAProviderOptions` */
+  CreateCUDAProviderOptions: Address;
+  /** `OrtApi.UpdateCUDAProviderOptions` */
+  UpdateCUDAProviderOptions: Address;
+  /** `OrtApi.SessionOptionsAppendExecutionProvider_CUDA_V2` */
+  SessionOptionsAppendExecutionProvider_CUDA_V2: Address;
+  /** `OrtApi.SessionOptionsAppendExecutionProvider` */
+  SessionOptionsAppendExecutionProvider: Address;
   /** `OrtApi.CreateSessionFromArray` */
   CreateSessionFromArray: Address;
   /** `OrtApi.SessionGetInputCount` */
@@ -115,8 +129,8 @@ export interface OrtApi {
   GetDimensionsCount: Address;
   /** `OrtApi.GetDimensions` */
   GetDimensions: Address;
-  /** `OrtApi.CreateCpuMemoryInfo` */
-  CreateCpuMemoryInfo: Address;
+  /** `OrtApi.CreateMemoryInfo` */
+  CreateMemoryInfo: Address;
   /** `OrtApi.CreateTensorWithDataAsOrtValue` */
   CreateTensorWithDataAsOrtValue: Address;
   /** `OrtApi.GetTensorMutableData` */
@@ -127,8 +141,6 @@ export interface OrtApi {
   CreateRunOptions: Address;
   /** `OrtApi.Run` */
   Run: Address;
-  /** `OrtApi.RunAsync` */
-  RunAsync: Address;
 }
 
 /** Reads a `OrtApi` at a byte offset. */
@@ -145,6 +157,7 @@ export function readOrtApi(view: DataView, offset: number): OrtApi {
     ReleaseTensorTypeAndShapeInfo: view.getBigUint64(offset + 792, true) as Address,
     ReleaseValue: view.getBigUint64(offset + 768, true) as Address,
     ReleaseRunOptions: view.getBigUint64(offset + 776, true) as Address,
+    ReleaseCUDAProviderOptions: view.getBigUint64(offset + 1664, true) as Address,
     CreateEnv: view.getBigUint64(offset + 24, true) as Address,
     GetAvailableProviders: view.getBigUint64(offset + 1000, true) as Address,
     ReleaseAvailableProviders: view.getBigUint64(offset + 1008, true) as Address,
@@ -152,6 +165,10 @@ export function readOrtApi(view: DataView, offset: number): OrtApi {
     SetIntraOpNumThreads: view.getBigUint64(offset + 192, true) as Address,
     RunOptionsSetTerminate: view.getBigUint64(offset + 368, true) as Address,
     RunOptionsUnsetTerminate: view.getBigUint64(offset + 376, true) as Address,
+    CreateCUDAProviderOptions: view.getBigUint64(offset + 1640, true) as Address,
+    UpdateCUDAProviderOptions: view.getBigUint64(offset + 1648, true) as Address,
+    SessionOptionsAppendExecutionProvider_CUDA_V2: view.getBigUint64(offset + 1632, true) as Address,
+    SessionOptionsAppendExecutionProvider: view.getBigUint64(offset + 1728, true) as Address,
     CreateSessionFromArray: view.getBigUint64(offset + 64, true) as Address,
     SessionGetInputCount: view.getBigUint64(offset + 240, true) as Address,
     SessionGetOutputCount: view.getBigUint64(offset + 248, true) as Address,
@@ -166,13 +183,12 @@ export function readOrtApi(view: DataView, offset: number): OrtApi {
     GetTensorElementType: view.getBigUint64(offset + 480, true) as Address,
     GetDimensionsCount: view.getBigUint64(offset + 488, true) as Address,
     GetDimensions: view.getBigUint64(offset + 496, true) as Address,
-    CreateCpuMemoryInfo: view.getBigUint64(offset + 552, true) as Address,
+    CreateMemoryInfo: view.getBigUint64(offset + 544, true) as Address,
     CreateTensorWithDataAsOrtValue: view.getBigUint64(offset + 392, true) as Address,
     GetTensorMutableData: view.getBigUint64(offset + 408, true) as Address,
     GetTensorTypeAndShape: view.getBigUint64(offset + 520, true) as Address,
     CreateRunOptions: view.getBigUint64(offset + 312, true) as Address,
     Run: view.getBigUint64(offset + 72, true) as Address,
-    RunAsync: view.getBigUint64(offset + 2080, true) as Address,
   };
 }
 
@@ -189,6 +205,7 @@ export function writeOrtApi(view: DataView, offset: number, value: OrtApi): void
   view.setBigUint64(offset + 792, value.ReleaseTensorTypeAndShapeInfo, true);
   view.setBigUint64(offset + 768, value.ReleaseValue, true);
   view.setBigUint64(offset + 776, value.ReleaseRunOptions, true);
+  view.setBigUint64(offset + 1664, value.ReleaseCUDAProviderOptions, true);
   view.setBigUint64(offset + 24, value.CreateEnv, true);
   view.setBigUint64(offset + 1000, value.GetAvailableProviders, true);
   view.setBigUint64(offset + 1008, value.ReleaseAvailableProviders, true);
@@ -196,6 +213,10 @@ export function writeOrtApi(view: DataView, offset: number, value: OrtApi): void
   view.setBigUint64(offset + 192, value.SetIntraOpNumThreads, true);
   view.setBigUint64(offset + 368, value.RunOptionsSetTerminate, true);
   view.setBigUint64(offset + 376, value.RunOptionsUnsetTerminate, true);
+  view.setBigUint64(offset + 1640, value.CreateCUDAProviderOptions, true);
+  view.setBigUint64(offset + 1648, value.UpdateCUDAProviderOptions, true);
+  view.setBigUint64(offset + 1632, value.SessionOptionsAppendExecutionProvider_CUDA_V2, true);
+  view.setBigUint64(offset + 1728, value.SessionOptionsAppendExecutionProvider, true);
   view.setBigUint64(offset + 64, value.CreateSessionFromArray, true);
   view.setBigUint64(offset + 240, value.SessionGetInputCount, true);
   view.setBigUint64(offset + 248, value.SessionGetOutputCount, true);
@@ -210,11 +231,10 @@ export function writeOrtApi(view: DataView, offset: number, value: OrtApi): void
   view.setBigUint64(offset + 480, value.GetTensorElementType, true);
   view.setBigUint64(offset + 488, value.GetDimensionsCount, true);
   view.setBigUint64(offset + 496, value.GetDimensions, true);
-  view.setBigUint64(offset + 552, value.CreateCpuMemoryInfo, true);
+  view.setBigUint64(offset + 544, value.CreateMemoryInfo, true);
   view.setBigUint64(offset + 392, value.CreateTensorWithDataAsOrtValue, true);
   view.setBigUint64(offset + 408, value.GetTensorMutableData, true);
   view.setBigUint64(offset + 520, value.GetTensorTypeAndShape, true);
   view.setBigUint64(offset + 312, value.CreateRunOptions, true);
   view.setBigUint64(offset + 72, value.Run, true);
-  view.setBigUint64(offset + 2080, value.RunAsync, true);
 }

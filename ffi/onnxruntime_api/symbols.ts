@@ -24,6 +24,8 @@ export const SYMBOLS = {
   ReleaseValue: { parameters: ["u64"], result: "void" },
   // void ReleaseRunOptions(OrtRunOptions *input)
   ReleaseRunOptions: { parameters: ["u64"], result: "void" },
+  // void ReleaseCUDAProviderOptions(OrtCUDAProviderOptionsV2 *input)
+  ReleaseCUDAProviderOptions: { parameters: ["u64"], result: "void" },
   // OrtStatusPtr CreateEnv(OrtLoggingLevel log_severity_level, const char *logid, OrtEnv **out)
   CreateEnv: { parameters: ["u32", "buffer", "buffer"], result: "u64" },
   // OrtStatusPtr GetAvailableProviders(char ***out_ptr, int *provider_length)
@@ -38,6 +40,14 @@ export const SYMBOLS = {
   RunOptionsSetTerminate: { parameters: ["u64"], result: "u64" },
   // OrtStatusPtr RunOptionsUnsetTerminate(OrtRunOptions *options)
   RunOptionsUnsetTerminate: { parameters: ["u64"], result: "u64" },
+  // OrtStatusPtr CreateCUDAProviderOptions(OrtCUDAProviderOptionsV2 **out)
+  CreateCUDAProviderOptions: { parameters: ["buffer"], result: "u64" },
+  // OrtStatusPtr UpdateCUDAProviderOptions(OrtCUDAProviderOptionsV2 *cuda_options, const char *const *provider_options_keys, const char *const *provider_options_values, size_t num_keys)
+  UpdateCUDAProviderOptions: { parameters: ["u64", "buffer", "buffer", "usize"], result: "u64" },
+  // OrtStatusPtr SessionOptionsAppendExecutionProvider_CUDA_V2(OrtSessionOptions *options, const OrtCUDAProviderOptionsV2 *cuda_options)
+  SessionOptionsAppendExecutionProvider_CUDA_V2: { parameters: ["u64", "u64"], result: "u64" },
+  // OrtStatusPtr SessionOptionsAppendExecutionProvider(OrtSessionOptions *options, const char *provider_name, const char *const *provider_options_keys, const char *const *provider_options_values, size_t num_keys)
+  SessionOptionsAppendExecutionProvider: { parameters: ["u64", "buffer", "buffer", "buffer", "usize"], result: "u64" },
   // OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)
   CreateSessionFromArray: { parameters: ["u64", "u64", "usize", "u64", "buffer"], result: "u64" },
   // OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)
@@ -73,8 +83,8 @@ export const SYMBOLS = {
   GetDimensionsCount: { parameters: ["u64", "buffer"], result: "u64" },
   // OrtStatusPtr GetDimensions(const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values, size_t dim_values_length)
   GetDimensions: { parameters: ["u64", "buffer", "usize"], result: "u64" },
-  // OrtStatusPtr CreateCpuMemoryInfo(enum OrtAllocatorType type, enum OrtMemType mem_type, OrtMemoryInfo **out)
-  CreateCpuMemoryInfo: { parameters: ["i32", "i32", "buffer"], result: "u64" },
+  // OrtStatusPtr CreateMemoryInfo(const char *name, enum OrtAllocatorType type, int id, enum OrtMemType mem_type, OrtMemoryInfo **out)
+  CreateMemoryInfo: { parameters: ["buffer", "i32", "i32", "i32", "buffer"], result: "u64" },
   // OrtStatusPtr CreateTensorWithDataAsOrtValue(const OrtMemoryInfo *info, void *p_data, size_t p_data_len, const int64_t *shape, size_t shape_len, ONNXTensorElementDataType type, OrtValue **out)
   CreateTensorWithDataAsOrtValue: {
     parameters: ["u64", "u64", "usize", "buffer", "usize", "u32", "buffer"],
@@ -88,6 +98,4 @@ export const SYMBOLS = {
   CreateRunOptions: { parameters: ["buffer"], result: "u64" },
   // OrtStatusPtr Run(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *inputs, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **outputs)
   Run: { parameters: ["u64", "u64", "u64", "u64", "usize", "u64", "usize", "u64"], result: "u64" },
-  // OrtStatusPtr RunAsync(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *input, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **output, RunAsyncCallbackFn run_async_callback, void *user_data)
-  RunAsync: { parameters: ["u64", "u64", "u64", "u64", "usize", "u64", "usize", "u64", "u64", "u64"], result: "u64" },
 } as const satisfies Deno.ForeignLibraryInterface;

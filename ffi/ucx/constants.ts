@@ -7,6 +7,8 @@ export const UCP_PARAM_FIELD_FEATURES = 1;
 
 // enum ucp_feature
 
+/** `enum constant UCP_FEATURE_TAG` */
+export const UCP_FEATURE_TAG = 1;
 /** `enum constant UCP_FEATURE_RMA` */
 export const UCP_FEATURE_RMA = 2;
 /** `enum constant UCP_FEATURE_WAKEUP` */
@@ -28,6 +30,11 @@ export const UCS_THREAD_MODE_SINGLE = 0;
 export const UCP_EP_PARAM_FIELD_REMOTE_ADDRESS = 1;
 /** `enum constant UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE` */
 export const UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE = 2;
+
+// ucs_memory_type_t
+
+/** `enum constant UCS_MEMORY_TYPE_HOST` */
+export const UCS_MEMORY_TYPE_HOST = 0;
 
 // ucp_err_handling_mode_t
 

@@ -13,5 +13,8 @@ export type UcpMemH = Branded<"ucp_mem_h">;
 /** A `ucp_rkey_h`. */
 export type UcpRkeyH = Branded<"ucp_rkey_h">;
 
+/** A `ucp_tag_message_h`. */
+export type UcpTagMessageH = Branded<"ucp_tag_message_h">;
+
 /** A `ucp_worker_h`. */
 export type UcpWorkerH = Branded<"ucp_worker_h">;

@@ -155,6 +155,38 @@ export function writeUcpMemMapParams(view: DataView, offset: number, value: UcpM
   view.setUint32(offset + 32, value.memory_type, true);
 }
 
+/** The layout of a `ucp_tag_recv_info_t`. */
+export const ucp_tag_recv_info_t = {
+  size: 16,
+  align: 8,
+  fields: {
+    sender_tag: { offset: 0, type: "u64" },
+    length: { offset: 8, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `ucp_tag_recv_info_t`. */
+export interface UcpTagRecvInfo {
+  /** `ucp_tag_recv_info_t.sender_tag` */
+  sender_tag: bigint;
+  /** `ucp_tag_recv_info_t.length` */
+  length: bigint;
+}
+
+/** Reads a `ucp_tag_recv_info_t` at a byte offset. */
+export function readUcpTagRecvInfo(view: DataView, offset: number): UcpTagRecvInfo {
+  return {
+    sender_tag: view.getBigUint64(offset, true),
+    length: view.getBigUint64(offset + 8, true),
+  };
+}
+
+/** Writes a `ucp_tag_recv_info_t` at a byte offset. */
+export function writeUcpTagRecvInfo(view: DataView, offset: number, value: UcpTagRecvInfo): void {
+  view.setBigUint64(offset, value.sender_tag, true);
+  view.setBigUint64(offset + 8, value.length, true);
+}
+
 /** The layout of a `ucp_request_param_t`. */
 export const ucp_request_param_t = {
   size: 72,

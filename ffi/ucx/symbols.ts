@@ -50,6 +50,12 @@ export const SYMBOLS = {
   ucp_put_nbx: { parameters: ["u64", "u64", "usize", "u64", "u64", "buffer"], result: "u64" },
   // ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
   ucp_ep_flush_nbx: { parameters: ["u64", "buffer"], result: "u64" },
+  // ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag, const ucp_request_param_t *param)
+  ucp_tag_send_nbx: { parameters: ["u64", "u64", "usize", "u64", "buffer"], result: "u64" },
+  // ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove, ucp_tag_recv_info_t *info)
+  ucp_tag_probe_nb: { parameters: ["u64", "u64", "u64", "i32", "buffer"], result: "u64" },
+  // ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_message_h message, const ucp_request_param_t *param)
+  ucp_tag_msg_recv_nbx: { parameters: ["u64", "u64", "usize", "u64", "buffer"], result: "u64" },
   // ucs_status_t ucp_request_check_status(void *request)
   ucp_request_check_status: { parameters: ["u64"], result: "i8" },
   // void ucp_request_free(void *request)

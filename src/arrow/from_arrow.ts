@@ -71,7 +71,8 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   assertMovable(type, ArrowSchema.size, "schema");
   assertMovable(data, ArrowArray.size, "array");
   const said = device ? deviceAt(data) : THE_CPU;
-  const { arrays, memory } = devices.arraysIn(all, said.device_type, Number(said.device_id), "array");
+  const [{ address: first }] = read.columns;
+  const { arrays, memory } = devices.arraysIn(all, said.device_type, Number(said.device_id), "array", first);
   return allOrNothing("attaching an Arrow array", (undo) => {
     const structs = newUndo();
     const owned = new OwnedStructs(structs);

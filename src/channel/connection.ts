@@ -82,6 +82,11 @@ export class Connection extends OpenSocket {
     return !this.#sending.isBusy && sendPacket(this.fd, bytes, NO_FDS);
   }
 
+  /** Waits until all is sent that was to be sent before. */
+  async sent(signal?: AbortSignal): Promise<void> {
+    await this.#sending.run(async () => {}, signal);
+  }
+
   /** The next message; undefined once the other side has ended. @throws {MessageError} if it is malformed. */
   async receive(signal?: AbortSignal): Promise<Packet | undefined> {
     return await this.#receiving.run(async () => {

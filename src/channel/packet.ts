@@ -85,7 +85,7 @@ export class ReceivedFds implements Disposable {
   }
 }
 
-const NO_FDS = new ReceivedFds([]);
+export const NO_FDS: ReceivedFds = new ReceivedFds([]);
 
 /** Looks at a message: its bytes, which are there until this returns, how many they are, and the fds, which it may take. */
 export type Look<T> = (data: DataView<ArrayBuffer>, byteLength: number, fds: ReceivedFds) => T;

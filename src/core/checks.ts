@@ -8,6 +8,9 @@ import { HAS_ZERO } from "./native/text.ts";
 /** More items in a list are a mistake of the program. */
 const MOST_ITEMS = 65_536;
 
+/** No handle has more than 64 bits. V8 would work the power out at each call. */
+const BEYOND = 2n ** 64n;
+
 /** Where an object of another context belongs, for a message: both contexts may have one device, and so one name. */
 export function elsewhere(home: { readonly name: string }, here: { readonly name: string }): string {
   if (home.name === here.name) return `belongs to another context of ${home.name}`;
@@ -108,7 +111,7 @@ export class Checks {
    */
   handleIn<H extends bigint>(given: unknown, argument: string): H {
     if (typeof given !== "bigint") throw this.wrongKind(argument, "a bigint", given);
-    if (given > 0n && given < 2n ** 64n) return given as H;
+    if (given > 0n && given < BEYOND) return given as H;
     throw this.wrong(argument, `expected a handle, got ${given === 0n ? "null" : shown(given)}.`);
   }
 

@@ -367,6 +367,8 @@ export interface Arrays {
   placeOf(tensor: Tensor): ArrayPlace | undefined;
   /** A tensor over other code's memory. */
   attach(place: ArrayPlace, init: LayoutInit, options: AttachOptions): Tensor;
+  /** Whether an address is unified shared memory of this context: no number says so. Left out where the API has none. */
+  hasUnified?(address: bigint): boolean;
   /** A fence behind an event of the library's, by its handle. Left out where the API has none. */
   event?(handle: bigint): Fence;
   /** The library's stream by its handle, the same object each time. Left out where the API has none. */

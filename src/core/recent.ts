@@ -1,21 +1,59 @@
 const MOST = 4;
 
-/** What was found out about native objects lately, by the numbers in them: most frames are as the one before. */
+/** How many numbers there is room for at first: sound of a hundred channels has more. */
+const ROOM = 256;
+
+/**
+ * What was found out about native objects lately, by the numbers in them: most frames are as the one before. All numbers are
+ * added that the search looks at, and then {@link of} returns what was found for the same ones, or searches.
+ */
 export class Recent<V> {
   readonly #known: { readonly numbers: Float64Array; readonly value: V }[] = [];
+  #numbers = new Float64Array(ROOM);
+  #count = 0;
 
-  /** @param numbers all that `find` looks at; they may change after the call */
-  of(numbers: Float64Array, find: () => V): V {
-    for (const known of this.#known) if (isSame(known.numbers, numbers)) return known.value;
+  /** Begins with no numbers. */
+  begin(): void {
+    this.#count = 0;
+  }
+
+  add(number: number): void {
+    if (this.#count === this.#numbers.length) this.#grow();
+    this.#numbers[this.#count++] = number;
+  }
+
+  /** The numbers of 32 bits from a byte of a struct up to another; for a struct that is not there, that it is not. */
+  addWords(view: DataView | undefined, from: number, to: number): void {
+    this.add(view === undefined ? 0 : 1);
+    if (view !== undefined) { for (let at = from; at < to; at += 4) this.add(view.getInt32(at, true)); }
+  }
+
+  /** What layouts depend on: how long blocks are, and how their addresses are aligned. */
+  addBlocks(blocks: readonly { readonly address: bigint; readonly byteLength: number }[]): void {
+    for (let i = 0; i < blocks.length; i++) {
+      this.add(blocks[i].byteLength);
+      this.add(Number(blocks[i].address & 7n));
+    }
+  }
+
+  /** What was found for these numbers. */
+  of(find: () => V): V {
+    for (const known of this.#known) if (this.#areThose(known.numbers)) return known.value;
     const value = find();
-    this.#known.unshift({ numbers: numbers.slice(), value });
+    this.#known.unshift({ numbers: this.#numbers.slice(0, this.#count), value });
     this.#known.length = Math.min(this.#known.length, MOST);
     return value;
   }
-}
 
-function isSame(a: Float64Array, b: Float64Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
+  #areThose(numbers: Float64Array): boolean {
+    if (numbers.length !== this.#count) return false;
+    for (let i = 0; i < numbers.length; i++) if (numbers[i] !== this.#numbers[i]) return false;
+    return true;
+  }
+
+  #grow(): void {
+    const before = this.#numbers;
+    this.#numbers = new Float64Array(2 * before.length);
+    this.#numbers.set(before);
+  }
 }

@@ -34,7 +34,7 @@ import { CudaHostMemory, hostPorts } from "./host_memory.ts";
 import { CudaImageTarget } from "./image.ts";
 import { arraysOf, nativesOf, streamsOf } from "./natives.ts";
 import { attachedTensor } from "./memory/attached.ts";
-import { type DeviceAllocation, deviceTensor } from "./memory/device.ts";
+import { type DeviceAllocation, deviceFrame, deviceTensor } from "./memory/device.ts";
 import { CudaMemoryPool, type MemoryPoolOptions } from "./memory/device_pool.ts";
 import { CudaRegistration } from "./memory/keep.ts";
 import { CudaManaged } from "./memory/managed.ts";
@@ -165,6 +165,16 @@ export class CudaContext extends CudaPrimaryContext {
    */
   allocate(init: DeviceAllocation): CudaTensor {
     return deviceTensor(this, init);
+  }
+
+  /**
+   * Allocates device memory for all planes of a frame, one after the other (cudaMalloc), not initialised.
+   *
+   * @throws {LayoutError} for a format or a size that cannot be.
+   * @throws {NativeCallError} if there is not enough memory.
+   */
+  allocateFrame(info: FrameInfo): Frame<CudaTensor> {
+    return deviceFrame(this, info);
   }
 
   /**

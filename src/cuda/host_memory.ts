@@ -1,5 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Memory, Offer } from "../core/contract.ts";
+import { SAME_ADDRESS } from "../core/graph/mapper.ts";
 import { Port } from "../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../core/device/proofs.ts";
 import { type Access, reads } from "../core/memory/access.ts";
@@ -108,7 +109,8 @@ const UNREACHABLE = {
 
 /**
  * The port to the host of memory that it reaches: its host address, without a native call. It is an alias if that was
- * proven on this device; else the driver moves the pages to their current user (managed memory).
+ * proven on this device; else the driver moves the pages to their current user (managed memory). To libraries that work with
+ * CUDA: the address of kernels.
  */
 export function hostPorts<C extends SampleContext>(
   context: CudaPrimaryContext & { readonly proofs: Proofs<C>; readonly hostMemory: CudaHostMemory },
@@ -121,9 +123,10 @@ export function hostPorts<C extends SampleContext>(
     judge: ({ allocation }) => context.proofs.judge(classOf(allocation)),
   };
   return {
-    exports: [byAddress, dmaBufOffer(context)],
+    exports: [byAddress, dmaBufOffer(context), { kind: "cuda-pointer", device: context.id, judge: () => SAME_ADDRESS }],
     imports: [],
     export(tensor, kind, byteLength, access) {
+      if (kind === "cuda-pointer") return { port: new Port(kind, { value: tensor.address, byteLength }) };
       if (kind === "dma-buf") {
         return { port: new Port(kind, { fd: dmaBufFd(context, tensor, byteLength), byteLength }) };
       }

@@ -30,7 +30,7 @@ export function attachedFrame(
   const { fns } = avutil();
   const hardware = hardwareFor(on, formatOfAVFrame(pointer));
   const isWritable = fns.av_frame_is_writable(pointer) !== 0;
-  const { access, isCopy } = accessIn(wanted, { ...SHARED, isWritable, canCopy: hardware === undefined });
+  const { access, isCopy } = accessIn(wanted, isWritable, hardware === undefined, SHARED);
   if (hardware !== undefined) return attachedSurface(context, hardware, pointer, access);
   const own = context.spares.take();
   const release = () => context.spares.give(own);

@@ -13,7 +13,7 @@ import { type Fields, freed } from "./fields.ts";
 import { formats, FULL_RANGE, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import type { PixelsFormat } from "../media/formats.ts";
-import { type HeldBlock, type HeldPlane, type HeldStream, Numbers, planesIn } from "../media/held.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, planesIn } from "../media/held.ts";
 import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
 import type { Structs } from "./versions.ts";
@@ -41,7 +41,8 @@ const streams = new Recent<HeldStream>();
 
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
 export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(fields)): Contents {
-  const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
+  addNumbers(fields, buffers);
+  const stream = streams.of(() => streamOf(fields, buffers));
   const planes = planesIn(buffers, stream);
   return { info: stream.info, moment: momentOf(fields), planes, metadata: metadataOf(fields) };
 }
@@ -72,20 +73,19 @@ function offsetsOfCommon(): readonly number[] {
   ];
 }
 
-const numbers = new Numbers();
-
-/** All numbers that {@link streamOf} looks at. They are valid until the next call. */
-function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
-  commonAt ??= offsetsOfCommon();
-  numbers.begin();
-  for (const at of commonAt) numbers.add(fields.view.getInt32(at, true));
-  numbers.addBlocks(buffers);
-  for (const [i, plane] of pointersIn(fields).entries()) {
-    const at = placeOf(plane, i, buffers);
-    numbers.add(at);
-    numbers.add(at < 0 ? 0 : Number(plane - buffers[at].address));
+/** All numbers that {@link streamOf} looks at. */
+function addNumbers(fields: Fields, buffers: readonly Buffer[]): void {
+  const { view } = fields;
+  const common = commonAt ??= offsetsOfCommon();
+  streams.begin();
+  for (let i = 0; i < common.length; i++) streams.add(view.getInt32(common[i], true));
+  streams.addBlocks(buffers);
+  const pointers = pointersIn(fields);
+  for (let i = 0; i < pointers.length; i++) {
+    const at = placeOf(pointers[i], i, buffers);
+    streams.add(at);
+    streams.add(at < 0 ? 0 : Number(pointers[i] - buffers[at].address));
   }
-  return numbers.all;
 }
 
 function picture(fields: Fields, buffers: readonly Buffer[]): HeldStream {

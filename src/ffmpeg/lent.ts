@@ -88,7 +88,10 @@ function writeFacts(fields: Fields, info: FrameInfo): void {
   fields.width = width;
   fields.height = height;
   if (colour?.range !== undefined) fields.color_range = RANGES[colour.range];
-  for (const fact of CODED_FACTS) fields[CODED_FIELDS[fact]] = codeOf(fact, pixels) ?? fields[CODED_FIELDS[fact]];
+  for (const fact of CODED_FACTS) {
+    const code = codeOf(fact, pixels);
+    if (code !== undefined) fields[CODED_FIELDS[fact]] = code;
+  }
 }
 
 function sampleFormatOf({ format: dtype, layout, channels }: AudioInfo): number {

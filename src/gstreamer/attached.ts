@@ -11,7 +11,7 @@ import { Recent } from "../core/recent.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
-import { type HeldBlock, type HeldPlane, type HeldStream, Numbers, planesIn } from "../media/held.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, planesIn } from "../media/held.ts";
 import type { Caps, Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
@@ -118,7 +118,8 @@ const streams = new Recent<HeldStream>();
 /** @throws {ArgumentError} for what has no elements in memory. @throws {LayoutError} for planes elsewhere. */
 function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): HeldStream {
   const metas = metasOf(handle, caps?.sound);
-  return streams.of(numbersOf(metas, blocks, caps), () => {
+  addNumbers(metas, blocks, caps);
+  return streams.of(() => {
     return caps?.sound === undefined ? picture(metas, blocks, caps) : sound(metas, blocks, caps.sound);
   });
 }
@@ -153,18 +154,15 @@ function soundMeta(buffer: Address, { layout, channels }: Sound): Metas {
   return { audio, offsets: viewAt(audio.offsets as Address, 8 * channels, "gstreamer") };
 }
 
-const numbers = new Numbers();
-
-/** All numbers that a stream's description looks at. They are valid until the next call. */
-function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly HeldBlock[], caps: Caps | undefined) {
-  numbers.begin();
-  numbers.add(caps?.number ?? 0);
-  numbers.add(Number(audio?.samples ?? 0n));
-  numbers.addWords(video?.view, VIDEO.format.offset, VIDEO.map.offset);
-  numbers.addWords(crop?.view, CROP.x.offset, CROP.height.offset + 4);
-  numbers.addWords(offsets, 0, offsets?.byteLength ?? 0);
-  numbers.addBlocks(blocks);
-  return numbers.all;
+/** All numbers that a stream's description looks at. */
+function addNumbers({ video, crop, audio, offsets }: Metas, blocks: readonly HeldBlock[], caps: Caps | undefined): void {
+  streams.begin();
+  streams.add(caps?.number ?? 0);
+  streams.add(Number(audio?.samples ?? 0n));
+  streams.addWords(video?.view, VIDEO.format.offset, VIDEO.map.offset);
+  streams.addWords(crop?.view, CROP.x.offset, CROP.height.offset + 4);
+  streams.addWords(offsets, 0, offsets?.byteLength ?? 0);
+  streams.addBlocks(blocks);
 }
 
 const { fields: VIDEO } = GstVideoMeta;

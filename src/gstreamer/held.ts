@@ -157,7 +157,7 @@ export class HeldBuffer {
 
   /** @throws {AccessError} to write what others may read, without a copy. */
   constructor({ buffer, isWritable, memories }: Given, wanted: Wanted, native?: NativeMemory) {
-    const { access, isCopy } = accessIn(wanted, { ...SHARED, isWritable, canCopy: native === undefined });
+    const { access, isCopy } = accessIn(wanted, isWritable, native === undefined, SHARED);
     [this.access, this.isCopy] = [access, isCopy];
     this.handle = this.isCopy ? copied(buffer) : gst().gst_mini_object_ref(buffer);
     this.blocks = this.allOrNothing(() => {

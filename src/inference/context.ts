@@ -3,6 +3,7 @@ import { shown } from "../core/argument.ts";
 import { Checks } from "../core/checks.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { FileSource } from "../core/file_source.ts";
+import type { Context } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { type Layout, layout, type LayoutInit } from "../core/layout/layout.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -36,6 +37,8 @@ export abstract class InferenceContext<
 > extends DeviceContext implements MemoryTarget<T> {
   /** The kind of memory. */
   abstract readonly kind: string;
+  /** The context of a GPU's whose memory this one's is; undefined for memory of the CPU's. */
+  readonly on: Context | undefined;
   /** Itself. */
   readonly context: this = this;
   /** Itself. */
@@ -44,6 +47,13 @@ export abstract class InferenceContext<
   abstract readonly ports: Memory<T, Address>;
   /** How the runtime makes its own objects over memory. For sessions. */
   abstract readonly values: Values;
+
+  /** Takes the undo list over. @param on is there for as long as this */
+  constructor(api: string, name: string, on: Context | undefined, undo: Undo) {
+    super(api, { name, id: on?.id ?? {} }, undo);
+    this.on = on;
+    if (on?.resource !== undefined) this.resource.dependOn(on.resource);
+  }
 
   /** @internal Begins to load a model. `kept` lasts as long as the session, `undo` until it is loaded. */
   protected abstract load(model: FileSource, name: string, options: O, kept: Undo, undo: Undo): Loading<S>;

@@ -23,8 +23,10 @@ export interface Request {
   letGoOfOutput?(i: number): void;
   /** Runs on this thread. Undefined where that would not report each failure. @throws the runtime's error. */
   readonly run: (() => void) | undefined;
-  /** Starts a run on a thread of the runtime's, which calls the flag once when it is over. Returns the runtime's code. */
+  /** Starts a run on another thread, which calls the flag once when it is over. Returns the runtime's code. */
   start(): number;
+  /** Settles once that run has called the flag. Left out, the flag is polled. */
+  readonly ended?: Promise<void> | undefined;
   /** Has a run end early. */
   cancel(): void;
   /** The flag was called: why the run failed, if it did. */
@@ -131,7 +133,7 @@ export class Lane {
   }
 }
 
-/** How long a wait asks and yields, for short runs, before the event loop goes on: the runtime's thread may need this core. */
+/** How long a wait asks and yields, for short runs, before the event loop goes on: the run's thread may need this core. */
 const POLL_MS = 0.05;
 
 const LINES: Driver<Lane>["lines"] = {
@@ -145,7 +147,7 @@ const LINES: Driver<Lane>["lines"] = {
   async waitElsewhere(lane, mark) {
     const end = performance.now() + POLL_MS;
     while (lane.poll() < mark && performance.now() < end) libc().sched_yield(); // cannot fail
-    if (lane.poll() < mark) await polled(() => lane.poll() >= mark);
+    if (lane.poll() < mark) await (lane.request.ended ?? polled(() => lane.poll() >= mark));
   },
   takesThread: false,
 };

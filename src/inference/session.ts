@@ -168,7 +168,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /**
-   * The same on threads of the runtime's. Outputs that were given are in flight until the run is over: whatever uses them
+   * The same on another thread. Outputs that were given are in flight until the run is over: whatever uses them
    * next waits, as for a kernel, and fails if the run does. Until it is submitted this thread waits for earlier work on the
    * tensors, if the devices cannot: where that takes long, await `tensor.finished()` first.
    *
@@ -281,8 +281,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const reads: T[] = [];
     const writes: (T | undefined)[] = [];
     for (const slot of this.#reads) reads.push(this.#tensorFor(slot, inputs, uses, "read"));
+    const makesOutputs = this.context.on === undefined; // what a runtime makes is the CPU's
     for (const slot of this.#writes) {
-      writes.push(outputs[slot.name] === undefined ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
+      const isLeft = makesOutputs && outputs[slot.name] === undefined;
+      writes.push(isLeft ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
     }
     if (!this.#wereChecked(reads, writes)) this.#check(reads, writes);
     return { uses, inputs: reads, outputs: writes };
@@ -318,7 +320,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     access: "read" | "write",
   ): T {
     const value: unknown = given[name];
-    if (value === undefined) throw this.#checks.wrong(argument, "it is missing.", "Pass a tensor for each input.");
+    if (value === undefined) throw this.#checks.wrong(argument, "it is missing.", "Pass a tensor.");
     const { context } = this;
     const kind = plane === undefined ? Tensor : Frame<T>;
     if (!isMade<Mapped>(value, kind)) {

@@ -39,7 +39,7 @@ interface Value {
   readonly older: Value | undefined;
 }
 
-/** Memory of the CPU's that a runtime reads and writes in place. Its handle is the runtime's own object over it. */
+/** Memory that a runtime reads and writes in place. Its handle is the runtime's own object over it. */
 export abstract class InferenceTensor extends PointerTensor {
   /** The context whose sessions take it. */
   declare readonly target: InferenceContext;
@@ -55,6 +55,11 @@ export abstract class InferenceTensor extends PointerTensor {
   override get handle(): Address {
     this.assertUsable(this.leastAccess);
     return this.objectIn(this.shape);
+  }
+
+  /** The same for routes; undefined for memory of a GPU's. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.target.on === undefined ? this.address : undefined;
   }
 
   /** The same in a shape of as many elements in the same order. For sessions. */

@@ -32,6 +32,8 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
   override readonly home: Home;
   /** The checks of Level Zero's arguments. */
   protected override readonly checks: Checks = checks;
+  /** The native function that reports where an address lies. */
+  protected override readonly finder = "zeMemGetAllocProperties";
   /** The native function that allocates a kind. */
   protected override readonly allocators: Readonly<Record<UsmKind, string>> = ALLOCATORS;
 
@@ -71,16 +73,14 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
   }
 
   /** What the driver reports of an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
-  protected override find(pointer: Address): PointerFacts {
-    const { name, openContext: { handle, deviceHandle } } = this.context;
+  protected override find(pointer: Address): PointerFacts | undefined {
+    const { openContext: { handle, deviceHandle } } = this.context;
     const facts = struct("ze_memory_allocation_properties_t");
     const device = new BigUint64Array(1);
-    check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, device), "zeMemGetAllocProperties");
+    check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, device), this.finder);
     const usm = KINDS.get(facts.number(layouts.ze_memory_allocation_properties_t.fields.type));
-    if (usm === undefined) throw checks.wrong("pointer", `it is no unified memory of ${name}.`);
-    if (usm !== "host" && device[0] !== 0n && device[0] as ZeDeviceHandle !== deviceHandle) {
-      throw checks.wrong("pointer", `it is ${usm} memory of another device than ${name}.`);
-    }
+    if (usm === undefined) return undefined;
+    if (usm !== "host" && device[0] !== 0n && device[0] as ZeDeviceHandle !== deviceHandle) return undefined;
     const [base, size] = [new BigUint64Array(1), new BigUint64Array(1)];
     check(levelZero().zeMemGetAddressRange(handle, pointer, base, size), "zeMemGetAddressRange");
     return { base: base[0] as Address, byteLength: Number(size[0]), usm };

@@ -1,18 +1,20 @@
 import type { Address } from "../../ffi/address.ts";
 import { ORT_LOGGING_LEVEL_FATAL, OrtDeviceAllocator, OrtMemTypeDefault } from "../../ffi/onnxruntime/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import type { Context } from "../core/graph/context.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
-import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
-import { viewAt } from "../core/native/pin.ts";
-import { cString, textAt } from "../core/native/text.ts";
+import { cString } from "../core/native/text.ts";
 import type { Memory } from "../core/contract.ts";
 import { InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
 import { check, checks, library, ort, resultOf } from "./library.ts";
-import { type OnnxRuntimeTensor, ports } from "./memory.ts";
+import { cudaPorts, type OnnxRuntimeTensor, ports } from "./memory.ts";
+import { appendProviders, assertCuda, providersHere, providersIn } from "./providers.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { valuesIn } from "./values.ts";
 
@@ -23,25 +25,33 @@ export interface OnnxRuntimeChoice {
    * read: `pip install onnxruntime`.
    */
   readonly library?: string;
+  /**
+   * A `CudaContext`: sessions run on its GPU and its stream, and their inputs and outputs are its memory, mapped to this
+   * context. The library has to have CUDA's provider.
+   */
+  readonly on?: Context;
 }
 
-const CHOICE: Names<OnnxRuntimeChoice> = { library: true };
+const CHOICE: Names<OnnxRuntimeChoice> = { library: true, on: true };
 
 /** Options of {@link OnnxRuntimeContext.compile}. */
 export interface OnnxRuntimeCompile {
-  /**
-   * How many threads compute an operator, the calling one included; by default one for each core. `runAsync()` needs two at
-   * least.
-   */
+  /** How many threads compute an operator, the one that runs the model included; by default one for each core. */
   readonly threads?: number;
+  /**
+   * Who executes the model, the best first, by the names in `context.providers`: each takes the operators that it has. The
+   * CPU's takes what is left, and CUDA's is the first in a context that was opened on it.
+   */
+  readonly providers?: readonly string[];
 }
 
-const COMPILE: Names<OnnxRuntimeCompile> = { threads: true };
+const COMPILE: Names<OnnxRuntimeCompile> = { threads: true, providers: true };
 
 const MOST_THREADS = 1024;
 
 /**
- * ONNX Runtime on the CPU. It is its own target: memory of the host is mapped to it and back in place.
+ * ONNX Runtime on the CPU, or on a GPU of CUDA's. It is its own target: memory of the host, or of that GPU, is mapped to it
+ * in place.
  *
  * @example
  * ```ts ignore
@@ -61,16 +71,23 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
   readonly api = "onnxruntime";
   /** The kind of memory: that of OrtValues. */
   readonly kind = "ortvalue";
-  /** Its ports: host pointers both ways. For mappers. */
-  readonly ports: Memory<OnnxRuntimeTensor, Address> = ports;
-  /** OrtValues over memory of the CPU's. For sessions. */
+  /** Its ports: host pointers both ways, or CUDA's pointers. For mappers. */
+  readonly ports: Memory<OnnxRuntimeTensor, Address>;
+  /** OrtValues over its memory. For sessions. */
   readonly values: Values;
   readonly #env: Address;
 
-  private constructor(version: string, env: Address, memory: Address, undo: Undo) {
-    super("onnxruntime", { name: `ONNX Runtime ${version}`, id: {} }, undo);
+  private constructor(version: string, env: Address, on: Context | undefined, undo: Undo) {
+    super("onnxruntime", `ONNX Runtime ${version}${on === undefined ? "" : ` on ${on.name}`}`, on, undo);
     this.#env = env;
+    const [name, ordinal] = on === undefined ? ["Cpu", 0] : ["Cuda", on.arrays!.ordinal];
+    const memory = resultOf(
+      "CreateMemoryInfo",
+      (out) => ort().CreateMemoryInfo(cString(name), OrtDeviceAllocator, ordinal, OrtMemTypeDefault, out),
+    );
+    undo.push(() => ort().ReleaseMemoryInfo(memory));
     this.values = valuesIn(memory);
+    this.ports = on === undefined ? ports : cudaPorts(on.id);
     this.opened();
   }
 
@@ -78,40 +95,27 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
    * Opens ONNX Runtime.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {ArgumentError} for the path of another library than the one that is open.
-   * @throws {InteropError} if it is older than 1.21.
+   * @throws {ArgumentError} for the path of another library than the one that is open, and for `on` that is not CUDA's.
+   * @throws {InteropError} if it is older than 1.21, or has no provider for CUDA where `on` asks for it.
    * @throws {NativeCallError} if it cannot start.
    */
   static open(choice: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
-    const { version } = library.open(optionsIn(choice, CHOICE, "choice").library);
-    const { CreateEnv, ReleaseEnv, CreateCpuMemoryInfo, ReleaseMemoryInfo } = ort();
+    const { library: path, on: given } = optionsIn(choice, CHOICE, "choice");
+    const on = given === undefined ? undefined : contextOn(checks, given);
+    const { version } = library.open(path);
+    if (on !== undefined) assertCuda(on, version);
     return allOrNothing("opening ONNX Runtime", (undo) => {
       // What it would log as an error, its functions return.
-      const env = resultOf("CreateEnv", (out) => CreateEnv(ORT_LOGGING_LEVEL_FATAL, cString("samepage"), out));
-      owned("onnxruntime.OrtEnv", undo, () => ReleaseEnv(env));
-      const memory = resultOf(
-        "CreateCpuMemoryInfo",
-        (out) => CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out),
-      );
-      undo.push(() => ReleaseMemoryInfo(memory));
-      return new OnnxRuntimeContext(version, env, memory, undo);
+      const env = resultOf("CreateEnv", (out) => ort().CreateEnv(ORT_LOGGING_LEVEL_FATAL, cString("samepage"), out));
+      owned("onnxruntime.OrtEnv", undo, () => ort().ReleaseEnv(env));
+      return new OnnxRuntimeContext(version, env, on, undo);
     });
   }
 
-  /** The execution providers that this library has, its best first: `"CPUExecutionProvider"`. Sessions run on the CPU. */
+  /** The execution providers that this library has, its best first: `"CPUExecutionProvider"`. */
   get providers(): readonly string[] {
     this.resource.assertLive();
-    let count = 0;
-    const list = resultOf("GetAvailableProviders", (out) => {
-      const counted = new Int32Array(1);
-      const status = ort().GetAvailableProviders(out, counted);
-      count = counted[0];
-      return status;
-    });
-    return thenUndo("reading providers", () => {
-      const names = new BigUint64Array(viewAt(list, 8 * count, "onnxruntime").buffer);
-      return Array.from(names, (name) => textAt(name as Address)!);
-    }, [() => check(ort().ReleaseAvailableProviders(list, count), "ReleaseAvailableProviders")]);
+    return providersHere();
   }
 
   /** @internal See `compile`. Weights in files of their own are not found. */
@@ -122,12 +126,14 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     _kept: Undo,
     undo: Undo,
   ): Loading<OnnxRuntimeSession> {
-    const { threads } = optionsIn(options, COMPILE);
+    const { threads, providers } = optionsIn(options, COMPILE);
     if (threads !== undefined) checks.assertInteger(threads, "threads", 1, MOST_THREADS);
+    const names = providersIn(providers, this.on);
     const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
     const settings = resultOf("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
     undo.push(() => ort().ReleaseSessionOptions(settings));
     if (threads !== undefined) check(ort().SetIntraOpNumThreads(settings, threads), "SetIntraOpNumThreads");
+    appendProviders(settings, names, this.on);
     const words = new CallbackWords(1, undo);
     const given = [this.#env, address, byteLength, settings, words.place(0)] as const;
     return {

@@ -22,6 +22,8 @@ import { byStubs } from "../guard/stubs.ts";
 interface Opened {
   readonly functions: OrtApiFunctions;
   readonly version: string;
+  /** The address of its function `Run`. */
+  readonly run: Address;
 }
 
 export const library: RuntimeLibrary<Opened> = new RuntimeLibrary({
@@ -46,7 +48,8 @@ function openedFrom(address: Address): Opened {
       ...{ api: "onnxruntime", fn: "GetApi", hint: "Install a newer one: pip install -U onnxruntime." },
     });
   }
-  return { functions: tableOf<OrtApiFunctions>("onnxruntime_api", API, OrtApi, table), version };
+  const run = viewAt(table, OrtApi.size, "onnxruntime").getBigUint64(OrtApi.fields.Run.offset, true) as Address;
+  return { functions: tableOf<OrtApiFunctions>("onnxruntime_api", API, OrtApi, table), version, run };
 }
 
 /** The functions of a table at an address. */

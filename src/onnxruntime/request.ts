@@ -3,9 +3,10 @@ import type { NativeFlag } from "../core/device/native_flag.ts";
 import { undoAll } from "../core/life/undo.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
+import type { OrtApiFunctions } from "../../ffi/onnxruntime_api/functions.ts";
 import type { Request } from "../inference/line.ts";
-import { endedCallback, RUN } from "./callback.ts";
-import { check, ort, resultOf, statusError } from "./library.ts";
+import { check, library, ort, resultOf, statusError } from "./library.ts";
+import { RUN, runCode } from "./run_code.ts";
 
 /** What a session has of its model. */
 export interface NativeModel {
@@ -19,29 +20,38 @@ export interface NativeModel {
 
 /** The arguments of runs, one after the other, in memory that ONNX Runtime's threads may read. */
 export class OnnxRuntimeRequest implements Request {
-  readonly fn = "RunAsync";
-  readonly #model: NativeModel;
+  readonly fn = "Run";
+  /** Settles after the flag of the newest run that was started is posted. */
+  ended: Promise<void> | undefined;
   readonly #words: CallbackWords;
+  readonly #values: BigUint64Array<ArrayBuffer>;
+  readonly #inputs: number;
   readonly #options: Address;
+  readonly #here: Parameters<OrtApiFunctions["Run"]>;
   readonly #undo: Undo;
   #isTerminated = false;
 
   /** Takes the list over. */
-  constructor(model: NativeModel, flag: NativeFlag, undo: Undo) {
-    this.#model = model;
+  constructor({ session, inputNames, outputNames, inputs, outputs }: NativeModel, flag: NativeFlag, undo: Undo) {
     this.#undo = undo;
-    this.#words = new CallbackWords(RUN.values + model.inputs + model.outputs, undo);
-    this.#words.all[RUN.flag] = flag.data;
+    this.#inputs = inputs;
+    const words = this.#words = new CallbackWords(RUN.values + inputs + outputs, undo);
+    this.#values = words.all.subarray(RUN.values);
     this.#options = resultOf("CreateRunOptions", (out) => ort().CreateRunOptions(out));
     undo.push(() => ort().ReleaseRunOptions(this.#options));
+    const [read, written] = [0, inputs].map((value) => words.addressOf(RUN.values + value));
+    const counts = [BigInt(inputs), BigInt(outputs)];
+    this.#here = [session, NULL, inputNames, read, counts[0], outputNames, counts[1], written];
+    words.all.set([flag.data, NULL, library.opened.run, ...this.#here]);
+    words.all[RUN.options] = this.#options;
   }
 
   setInput(i: number, value: Address): void {
-    this.#words.all[RUN.values + i] = value;
+    this.#values[i] = value;
   }
 
   setOutput(i: number, value: Address): void {
-    this.#words.all[this.#wordOf(i)] = value;
+    this.#values[this.#inputs + i] = value;
   }
 
   leaveOutput(i: number): void {
@@ -49,28 +59,17 @@ export class OnnxRuntimeRequest implements Request {
   }
 
   madeOutput(i: number): Address {
-    return this.#words.all[this.#wordOf(i)] as Address;
+    return this.#values[this.#inputs + i] as Address;
   }
 
   run(): void {
-    const { session, inputNames, inputs, outputNames, outputs } = this.#model;
-    const [from, to] = [this.#words.addressOf(RUN.values), this.#words.addressOf(this.#wordOf(0))];
-    const counts = [BigInt(inputs), BigInt(outputs)];
-    check(ort().Run(session, NULL, inputNames, from, counts[0], outputNames, counts[1], to), "Run");
+    check(ort().Run(...this.#here), this.fn);
   }
 
   start(): number {
-    const { session, inputNames, inputs, outputNames, outputs } = this.#model;
-    const [from, to] = [this.#words.addressOf(RUN.values), this.#words.addressOf(this.#wordOf(0))];
     if (this.#isTerminated) check(ort().RunOptionsUnsetTerminate(this.#options), "RunOptionsUnsetTerminate");
     this.#isTerminated = false;
-    const [callback, run] = [endedCallback(), this.#words.addressOf(0)];
-    const counts = [BigInt(inputs), BigInt(outputs)];
-    check(
-      ort().RunAsync(session, this.#options, inputNames, from, counts[0], outputNames, counts[1], to, callback, run),
-      this.fn,
-      { hint: "It needs a second thread: compile(model, { threads: 2 })." },
-    );
+    this.ended = runCode().RunElsewhere(this.#words.addressOf(0));
     return 0;
   }
 
@@ -87,9 +86,5 @@ export class OnnxRuntimeRequest implements Request {
 
   release(): void {
     undoAll(this.#undo, "ending a run");
-  }
-
-  #wordOf(output: number): number {
-    return RUN.values + this.#model.inputs + output;
   }
 }

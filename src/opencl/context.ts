@@ -106,6 +106,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
       if (place.memory === "unified") return usmArrays(this.usm).attach(place, init, options);
       return this.attach(place.handle, { ...init, byteOffset: place.byteOffset }, options);
     },
+    hasUnified: (address) => this.usm.has(address),
   };
   /** Its ports. For mappers. */
   readonly ports: Memory<OpenCLTensor>;

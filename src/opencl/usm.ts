@@ -76,6 +76,8 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   override readonly takesTurns = false;
   /** The checks of OpenCL's arguments. */
   protected override readonly checks: Checks = checks;
+  /** The native function that reports where an address lies. */
+  protected override readonly finder = "clGetMemAllocInfoINTEL";
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {
@@ -135,11 +137,14 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   }
 
   /** What the driver reports of an address (clGetMemAllocInfoINTEL). */
-  protected override find(pointer: Address): PointerFacts {
+  protected override find(pointer: Address): PointerFacts | undefined {
     this.#assertAvailable("pointer");
-    const found = pointerFacts(this.context, pointer);
-    if (found !== undefined) return found;
-    throw checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`);
+    return pointerFacts(this.context, pointer);
+  }
+
+  /** Whether an address is memory of this context, as its driver reports. For mappers. */
+  override has(address: bigint): boolean {
+    return this.available && super.has(address);
   }
 
   #assertAvailable(argument: string): void {

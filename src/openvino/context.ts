@@ -85,7 +85,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
   readonly #core: Address;
 
   private constructor(version: string, device: string, name: string, core: Address, undo: Undo) {
-    super("openvino", { name, id: {} }, undo);
+    super("openvino", name, undefined, undo);
     this.version = version;
     this.device = device;
     this.#core = core;

@@ -38,9 +38,9 @@ export async function main(args: readonly string[]): Promise<number> {
   const options: Options = Object.fromEntries(flags.map(([, name, value]) => [name, value ?? ""]));
   if (args.length === 0 || options.help !== undefined) return said(console.log, USAGE, 0);
   const unknown = flags.find(([, name, value]) => !FLAGS.has(name) || (value !== undefined) === SWITCHES.has(name));
-  if (unknown !== undefined) return said(console.error, `What is ${unknown[0]}?\n\n${USAGE}`, 2);
+  if (unknown !== undefined) return said(console.error, `What is ${unknown[0]}? --help names what there is.`, 2);
   if (command !== "run" || clip === undefined || others.length > 0) {
-    return said(console.error, `Write run, and one clip.\n\n${USAGE}`, 2);
+    return said(console.error, "Write run, and one clip. --help names the rest.", 2);
   }
   if (!/^[1-9]\d{0,3}$/.test(options.frames ?? "4")) return said(console.error, "--frames: a number, please.", 2);
   try {

@@ -14,7 +14,17 @@ import { Metadata } from "../core/tensors/metadata.ts";
 import { host } from "../host/mod.ts";
 import { StageError, stageError } from "./errors.ts";
 import { Figures, type Growing } from "./figures.ts";
-import { allocatorFor, assertTaken, frameInWords, type HandOver, Plan, reach, type Reached, several } from "./plan.ts";
+import {
+  allocatorFor,
+  assertTaken,
+  frameInWords,
+  type HandOver,
+  Plan,
+  reach,
+  type Reached,
+  several,
+  type User,
+} from "./plan.ts";
 import { Queue } from "./queue.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
@@ -23,6 +33,9 @@ import { Watch } from "./watch.ts";
 
 /** How long stages may take to stop, after which they are named and left behind. */
 const GRACE_MS = 5000;
+
+/** How many kinds of frames a transform keeps memory for. */
+const MOST_KINDS = 4;
 
 /** Options of a run, with what is left out filled in. */
 export interface RunOptions {
@@ -110,7 +123,7 @@ export class Engine implements Run {
   readonly #controller = new AbortController();
   readonly #queues: readonly Queue<Traveller>[];
   readonly #travellers = new Map<Frame, Traveller>();
-  readonly #slots: Slots[] = [];
+  readonly #slots = new Set<Slots>();
   readonly #undo: Undo = [];
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
@@ -244,11 +257,23 @@ export class Engine implements Run {
     assertTaken(name, taken, info);
     const reached = reach(name, taken.memory, frame, taken.access, this);
     if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
-    const { media: _, ...kind } = stage.init.gives(info); // its frames have the times of those that it reads
-    const wanted = frameInfo(kind as FrameInfo);
-    let gives = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
-    if (gives === undefined) given.push(gives = await this.#givesOf(stage, wanted, reached.target, next));
+    const wanted = givenOf(stage.init.gives(info));
+    const known = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
+    const gives = known ?? await this.#givesOf(stage, wanted, reached.target, next);
+    if (known !== undefined) given.splice(given.indexOf(known), 1);
+    given.push(gives);
+    this.#forgetIdle(given);
     return { from, info, reached, gives };
+  }
+
+  /** Frames of every size that ever came would fill the memory: those that were used last stay. */
+  #forgetIdle(given: Gives[]): void {
+    for (const one of given.slice(0, Math.max(0, given.length - MOST_KINDS))) {
+      if (!(one.frames instanceof Slots && one.frames.isIdle)) continue;
+      given.splice(given.indexOf(one), 1);
+      this.#slots.delete(one.frames);
+      this.#keep(one.frames[Symbol.asyncDispose]());
+    }
   }
 
   /** What a transform writes into: frames of the stage behind it, or its own. */
@@ -267,13 +292,22 @@ export class Engine implements Run {
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
       const frames = next.own ??= await this.#ownOf(next as Place<Sink>, info);
       await using example = await frames.next(this.signal, info);
+      if (!isAlike(example.info, info)) {
+        const hint = "Convert all to one size: convert(cl, { format, width, height }).";
+        throw new StageError(next.name, `it takes ${frameInWords(example.info)}, got ${frameInWords(info)}.`, { hint });
+      }
       return { info, frames, ...reached(example) };
     }
     const allocate = init.allocate === undefined
-      ? allocatorFor(name, memory, info, this)
+      ? allocatorFor(
+        name,
+        [{ memory: target === undefined ? [host] : memory, access: "write" }, ...usersOf(next)],
+        info,
+        this,
+      )
       : () => this.#assertFrame(init.allocate!(info), name);
     const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
-    this.#slots.push(slots);
+    this.#slots.add(slots);
     return { info, frames: slots, ...reached(slots.example) };
   }
 
@@ -679,16 +713,39 @@ export class Engine implements Run {
 const RUNNING = "running the pipeline";
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 
+/** What a transform says that it gives; its frames have the times of those that it reads. */
+function givenOf(given: FrameInfo | undefined): FrameInfo {
+  if (typeof given !== "object") throw checks.wrongKind("gives", "what the frames are: imageInfo({ … })", given);
+  const { media: _, ...kind } = given;
+  return frameInfo(kind as FrameInfo);
+}
+
+/** Are frames of one kind, whatever their times are? */
 function isAlike(one: FrameInfo, other: FrameInfo): boolean {
-  const [a, b] = [one, other] as { width?: number; height?: number; samples?: number; rows?: number }[];
-  return one.format === other.format && a.width === b.width && a.height === b.height && a.samples === b.samples &&
-    a.rows === b.rows;
+  for (const name in { ...one, ...other }) {
+    const [a, b] = [Reflect.get(one, name), Reflect.get(other, name)];
+    if (a !== b && name !== "media" && (typeof a !== "object" || JSON.stringify(a) !== JSON.stringify(b))) return false;
+  }
+  return true;
 }
 
 /** What a frame may be used for is left to its map: a decoder's frames differ in that. */
 function isFor(planned: Planned | undefined, { target, info }: Frame): boolean {
   return planned !== undefined && planned.from === target && isAlike(planned.info, info);
 }
+
+/** Who has the frames of a stage after it: up to one that makes others of them, and the host where that is not known. */
+function usersOf(place: Place | undefined): readonly User[] {
+  if (place === undefined) return [ON_HOST];
+  const { stage, next } = place;
+  if (stage instanceof Flow) return stage.init.keeps === true ? usersOf(next) : [ON_HOST];
+  const { taken: { memory, access } } = stage as Worker;
+  const isLast = stage instanceof Sink || (stage as Transform).init.gives !== undefined;
+  const user = memory.length > 0 ? [{ memory, access }] : isLast ? [ON_HOST] : [];
+  return isLast ? user : [...user, ...usersOf(next)];
+}
+
+const ON_HOST: User = { memory: [host], access: "read" };
 
 function ofExample(value: Frame): IteratorResult<Frame> {
   return { done: false, value };

@@ -37,7 +37,7 @@ export {
   writeImages,
   type WriteImagesOptions,
 } from "./stages/ffmpeg.ts";
-export { appSink, appSource } from "./stages/gstreamer.ts";
+export { fromGStreamer, toGStreamer } from "./stages/gstreamer.ts";
 export { infer, type InferOptions } from "./stages/infer.ts";
 export { kernel, type KernelOf, type KernelOptions } from "./stages/kernel.ts";
 export { outline } from "./stages/outline.ts";

@@ -90,6 +90,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
 
   /** The same with one more stage, which may be a stream of the program's own. @throws {ArgumentError} behind a sink. */
   pipeThrough(piece: Transform | Flow | TransformStream<Frame, Frame>): Pipeline {
+    assertNoSink(piece);
     return this.#with(piece);
   }
 
@@ -199,6 +200,7 @@ export class Source extends Stage implements AsyncIterable<Frame, void> {
 
   /** A pipeline of this source and another stage, which may be a stream of the program's own. */
   pipeThrough(piece: Transform | Flow | TransformStream<Frame, Frame>): Pipeline {
+    assertNoSink(piece);
     return pipeline(this, piece);
   }
 
@@ -241,6 +243,11 @@ function sourcesOf(origin: Origin): readonly [Source, ...Stage[]] {
     throw checks.wrongKind("stages", "a source of frames at the beginning", origin);
   }
   return [new Source({ name: "source", frames: () => origin })];
+}
+
+function assertNoSink(piece: Piece): void {
+  if (!(piece instanceof Sink || piece instanceof WritableStream)) return;
+  throw checks.wrong("stages", "no frames come out of a sink.", "Run it: await source.pipeTo(sink).");
 }
 
 let streams = 0;

@@ -1,13 +1,12 @@
-import type { MemoryTarget } from "../core/contract.ts";
-import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
-import { ORIGIN, type Route, sumOf } from "../core/graph/route.ts";
+import { nameOf, type Target } from "../core/graph/context.ts";
+import { ORIGIN, type Route, type Step, sumOf } from "../core/graph/route.ts";
 import { compareSteps } from "../core/graph/search.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
 import { checkPlanes, type Frame, sizeInWords } from "../core/tensors/frame.ts";
-import { allocateFrame } from "../core/tensors/over.ts";
+import { frameAllocator } from "../core/tensors/over.ts";
 import { host } from "../host/mod.ts";
 import { StageError } from "./errors.ts";
 import type { Run, Size, Taken } from "./stage.ts";
@@ -175,44 +174,62 @@ export function reach(
       hint: "Others read the same bytes, or it lies in their memory: put copy() before this stage.",
     });
   }
-  const routes = memory.map((target) => ({ target, route: graph.explain(frame, target, { access, copy }) }));
-  const open = routes.filter(({ route }) => route.open);
-  if (open.length > 0) {
-    return open.reduce((best, one) => compareSteps(one.route.steps, best.route.steps) < 0 ? one : best);
-  }
-  const why = routes.map(({ route }) =>
-    route.refused.map(({ reason, remedy = "" }) => `${reason} ${remedy}`).join(" ")
-  );
+  const routes = memory.map((target) => graph.explain(frame, target, { access, copy }));
+  const route = cheapest(routes);
+  if (route !== undefined) return { target: memory[routes.indexOf(route)], route };
+  const why = routes.map(({ refused }) => refused.map(({ reason, remedy = "" }) => `${reason} ${remedy}`).join(" "));
   const there = memory.map(nameOf).join(" or ");
   throw new StageError(stage, `no route from ${frame.name} to ${there}: ${[...new Set(why)].join(" ").trim()}`, {
     hint: copy === "allow" ? undefined : 'Where a copy is meant, allow it: pipeline(…, { copy: "allow" }).',
   });
 }
 
-/** Allocates frames for a stage that works in `memory` to write: of the host where that is the same bytes, else of that. */
+/** Who has the frames that a stage writes, one after the other. */
+export interface User {
+  readonly memory: readonly Target[];
+  readonly access: Access;
+}
+
+/** Allocates the frames that a stage writes: in memory of the host's, or its own, whichever costs all of them less. */
 export function allocatorFor(
   stage: string,
-  memory: readonly Target[],
+  users: readonly User[],
   given: FrameInfo,
   run: Pick<Run, "graph">,
 ): () => Frame {
   const info = frameInfo(given);
+  const [{ memory }] = users;
   const onHost = (): Frame => host.allocateFrame(info, { rowAlign: ROW_ALIGN });
-  const own = memory.find((one) => portsOf(one)?.allocate !== undefined) as MemoryTarget | undefined;
-  if (memory.length === 0 || isHosts(onHost, memory, run)) return onHost;
-  if (own !== undefined) return () => allocateFrame(own, info);
+  const [own] = memory.flatMap((one) => frameAllocator(one) ?? []);
+  const onOwn = own && (() => own(info));
+  const [ofHost, ofOwn] = [onHost, onOwn].map((allocate) => allocate && stepsOf(allocate, users, run));
+  if (ofHost !== undefined && (ofOwn === undefined || compareSteps(ofHost, ofOwn) <= 0)) return onHost;
+  if (onOwn !== undefined) return onOwn;
   throw new StageError(stage, `no memory for ${frameInWords(info)} is known that it can write.`, {
     hint: "Give it an allocate(info) of its own.",
   });
 }
 
-/** Does one of these kinds of memory take the host's as it is? */
-function isHosts(allocate: () => Frame, memory: readonly Target[], { graph }: Pick<Run, "graph">): boolean {
+/** How such frames get to all who have them; undefined where one cannot reach them in place. */
+function stepsOf(allocate: () => Frame, users: readonly User[], { graph }: Pick<Run, "graph">): Step[] | undefined {
   using frame = allocate();
-  return memory.some((target) => {
-    const { open, steps } = graph.explain(frame, target, { access: "write" });
-    return open && sumOf(steps).transfer === "alias";
-  });
+  const steps: Step[] = [];
+  let at: Target | undefined;
+  for (const { memory, access } of users) {
+    if (at !== undefined && memory.includes(at)) continue; // it stays mapped
+    const routes = memory.map((target) => graph.explain(frame, target, { access }));
+    const best = cheapest(routes);
+    if (best === undefined) return undefined;
+    steps.push(...best.steps);
+    at = memory[routes.indexOf(best)];
+  }
+  return steps;
+}
+
+function cheapest(routes: readonly Route[]): Route | undefined {
+  const open = routes.filter((route) => route.open);
+  if (open.length === 0) return undefined;
+  return open.reduce((best, one) => compareSteps(one.steps, best.steps) < 0 ? one : best);
 }
 
 /** So many frames of one kind, and what is made of them: all of it, or nothing. @throws {LayoutError} for other frames. */

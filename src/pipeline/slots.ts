@@ -28,6 +28,11 @@ export class Slots implements AsyncDisposable {
     return this.#frames[0].whole;
   }
 
+  /** Has nobody one of them, nor waits for one? */
+  get isIdle(): boolean {
+    return this.#free.length === this.#frames.length && !this.#turns.isBusy;
+  }
+
   /** How many there are. */
   get count(): number {
     return this.#frames.length;

@@ -1,7 +1,8 @@
+import { shown } from "../core/argument.ts";
 import { BOOLEAN, Checks, FUNCTION, integer, TEXT } from "../core/checks.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import type { Graph } from "../core/graph/graph.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
+import { type FrameInfo, IMAGE_FORMATS } from "../core/layout/frame_info.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -233,12 +234,21 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
     }
   }
   const formats = format === undefined ? undefined : [format].flat();
-  for (const one of formats ?? []) checks.assertText(one, "takes.format");
+  if (formats?.length === 0) throw checks.wrong("takes.format", "it names none.", "Leave it out for any.");
+  for (const one of formats ?? []) assertFormat(one);
   for (const [argument, size] of Object.entries({ width, height })) {
     if (size === undefined || typeof size === "number" || isRange(size)) continue;
     throw checks.wrongKind(`takes.${argument}`, "a number of pixels, or [least, most]", size);
   }
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
+}
+
+/** Formats of FFmpeg's have names of its own, but for those that all APIs have. */
+function assertFormat(format: string): void {
+  checks.assertText(format, "takes.format");
+  const known = format.toUpperCase();
+  if (known === format || !Object.hasOwn(IMAGE_FORMATS, known)) return;
+  throw checks.wrong("takes.format", `no frame is of "${shown(format)}".`, `It is called "${known}".`);
 }
 
 function isRange(size: readonly unknown[]): boolean {

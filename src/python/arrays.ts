@@ -16,7 +16,6 @@ import { type FromDLPackOptions, take } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
 import {
   assertDone,
-  attribute,
   called,
   calledOn,
   cpython,

@@ -36,6 +36,7 @@ export interface SyclRunOptions extends CommandOptions {
 const OPTIONS: Names<SyclRunOptions> = { queue: true, after: true };
 
 const FN = "DPCTLQueue_SubmitRange";
+const IN_GROUPS = "DPCTLQueue_SubmitNDRange";
 
 /** OpenCL's drivers count items in 32 bits. */
 const MOST_ITEMS = 2 ** 31 - 1;
@@ -48,7 +49,7 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
   readonly #group: Sizes;
   readonly #most: number;
   readonly #call: Call<SyclLane>;
-  #hasGroup = false;
+  readonly #callInGroups: Call<SyclLane>;
 
   /** Made by `program.kernel()`; takes the undo list over. */
   constructor(
@@ -56,6 +57,7 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
     name: string,
     handle: DPCTLSyclKernelRef,
     declared: readonly Declared[],
+    most: number,
     undo: Undo,
   ) {
     const { device } = program.context;
@@ -65,8 +67,9 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
     this.#arguments = new KernelArguments(declared);
     this.#items = new Sizes(launch, "items", 1, Array(3).fill(MOST_ITEMS));
     this.#group = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
-    this.#most = Number(sycl().DPCTLKernel_GetWorkGroupSize(handle));
+    this.#most = most;
     this.#call = command(FN, (lane) => this.#submit(lane));
+    this.#callInGroups = command(IN_GROUPS, (lane) => this.#submitInGroups(lane));
   }
 
   /**
@@ -100,22 +103,22 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
     if (queue !== context.queue) assertQueue(queue, SyclQueue, context, this.launch);
     queue.resource.assertLive();
     assertArguments(args, this.#types, this.launch);
-    this.#take(range);
+    const call = this.#take(range);
     const waits = fencesIn(after, "after", "sycl");
     const held = this.#arguments;
     try {
-      const mark = queue.line.submit(held.take(args, context), this.#call, waits);
+      const mark = queue.line.submit(held.take(args, context), call, waits);
       this.resource.work.record(queue.line, mark, false); // the code stays while it runs
     } finally {
       held.release();
     }
   }
 
-  #take(range: SyclRange): void {
+  /** Takes the sizes. Returns the command that runs so many. */
+  #take(range: SyclRange): Call<SyclLane> {
     const { items, groupSize } = rangeIn(range, "items", RANGE, this.launch);
     this.#items.take(items);
-    this.#hasGroup = groupSize !== undefined;
-    if (groupSize === undefined) return;
+    if (groupSize === undefined) return this.#call;
     const group = this.#group;
     group.take(groupSize, this.#items);
     group.assertItems(this.#most, "work-items", "a group of this kernel may have");
@@ -127,25 +130,18 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
         "Round the items up, and let the kernel skip what is outside.",
       );
     }
+    return this.#callInGroups;
   }
 
   #submit({ queue }: SyclLane): DPCTLSyclEventRef {
     const { values, types, parameters: { length } } = this.#arguments;
-    const [items, count, dimensions] = [this.#items.address, BigInt(length), BigInt(this.#items.length)];
-    const { rawHandle } = this;
-    return this.#hasGroup
-      ? sycl().DPCTLQueue_SubmitNDRange(
-        rawHandle,
-        queue,
-        values,
-        types,
-        count,
-        items,
-        this.#group.address,
-        dimensions,
-        null,
-        0n,
-      )
-      : sycl().DPCTLQueue_SubmitRange(rawHandle, queue, values, types, count, items, dimensions, null, 0n);
+    const [items, dimensions] = [this.#items.address, BigInt(this.#items.length)];
+    return sycl()[FN](this.rawHandle, queue, values, types, BigInt(length), items, dimensions, null, 0n);
+  }
+
+  #submitInGroups({ queue }: SyclLane): DPCTLSyclEventRef {
+    const { values, types, parameters: { length } } = this.#arguments;
+    const [items, group, dimensions] = [this.#items.address, this.#group.address, BigInt(this.#items.length)];
+    return sycl()[IN_GROUPS](this.rawHandle, queue, values, types, BigInt(length), items, group, dimensions, null, 0n);
   }
 }

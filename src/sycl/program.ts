@@ -61,7 +61,8 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
         const what = `${declared.length} were declared; the kernel has ${has}.`;
         throw checks.wrong("parameters", what, undefined, "DPCTLKernel_GetNumArgs");
       }
-      return new SyclKernel(this, name, handle, declared, undo);
+      const most = made(lib.DPCTLKernel_GetWorkGroupSize(handle), "DPCTLKernel_GetWorkGroupSize");
+      return new SyclKernel(this, name, handle, declared, Number(most), undo);
     });
   }
 }

@@ -49,6 +49,8 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   override readonly home: Home;
   /** The checks of SYCL's arguments. */
   protected override readonly checks: Checks = checks;
+  /** The native function that reports where an address lies. */
+  protected override readonly finder = "DPCTLUSM_GetPointerType";
   /** The native function that allocates a kind. */
   protected override readonly allocators: Readonly<Record<UsmKind, string>> = ALLOCATORS;
 
@@ -101,15 +103,15 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   }
 
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
-  protected override find(pointer: Address, reach: number): PointerFacts {
+  protected override find(pointer: Address, reach: number): PointerFacts | undefined {
     const { device, name, raw: { context } } = this.context;
-    const fn = "DPCTLUSM_GetPointerType";
+    const fn = this.finder;
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
     // SYCL ends the process where the device has no such memory.
     const [usm, end] = !device.usm.host && !device.usm.device && !device.usm.shared
       ? []
       : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, context)));
-    if (usm === undefined) throw checks.wrong("pointer", `it is no unified memory of ${name}.`, undefined, fn);
+    if (usm === undefined) return undefined;
     if (usm === end) return { base: pointer, byteLength: reach, usm };
     throw checks.unfit(
       "init",

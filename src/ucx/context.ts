@@ -1,5 +1,10 @@
 import type { Address } from "../../ffi/address.ts";
-import { UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP, UCP_PARAM_FIELD_FEATURES } from "../../ffi/ucx/constants.ts";
+import {
+  UCP_FEATURE_RMA,
+  UCP_FEATURE_TAG,
+  UCP_FEATURE_WAKEUP,
+  UCP_PARAM_FIELD_FEATURES,
+} from "../../ffi/ucx/constants.ts";
 import type { UcpContextH } from "../../ffi/ucx/handles.ts";
 import { ucp_params_t, writeUcpParams } from "../../ffi/ucx/structs.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
@@ -14,6 +19,8 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import { check, checks, made, ucp } from "./library.ts";
 import { placeOf } from "./place.ts";
 import { UcxRemote } from "./remote.ts";
+import { UcxRings } from "./ring/rings.ts";
+import type { UcxRingsOptions } from "./ring/sockets.ts";
 import { UcxShare } from "./share.ts";
 import { MOST_TENSORS, unpackTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
@@ -135,9 +142,35 @@ export class UcxContext extends NativeObject {
       } catch (error) {
         throw ofArgument(error, argument, argument);
       }
-      return { tensor, address };
+      return { layout: tensor.layout, address, owner: tensor.resource };
     });
     return new UcxShare(this.#handle, this.resource, placed, access);
+  }
+
+  /**
+   * Rings of frames whose readers are in other processes, on other machines too: `FrameRing` over UCX. The two sides know
+   * each other by a secret, or by the sockets that the program makes; over those goes who may come, and who has ended.
+   *
+   * @throws {ArgumentError} for a secret of less than 16 bytes, and for neither a secret nor sockets.
+   *
+   * @example
+   * ```ts ignore
+   * import { host, imageInfo } from "@samepage/interop";
+   * import { UcxContext } from "@samepage/interop/ucx";
+   *
+   * const secret = Deno.env.get("CAMERA_SECRET")!;
+   * await using ucx = UcxContext.open({ devices: ["eth0"] });
+   * const info = imageInfo({ format: "RGBA", width: 1920, height: 1080 });
+   * const frames = Array.from({ length: 4 }, () => host.allocateFrame(info));
+   * await using camera = ucx.rings({ secret }).create("10.0.0.1:7000", { frames });
+   * const frame = await camera.next();
+   * frame.planes[0].bytes().fill(7);
+   * await camera.publish(frame);
+   * ```
+   */
+  rings(options: UcxRingsOptions): UcxRings {
+    this.resource.assertLive();
+    return new UcxRings(this.#handle, this.#worker, this.resource, options);
   }
 
   /**
@@ -165,7 +198,7 @@ function opened(settings: Readonly<Record<string, string>>): UcpContextH {
       check(ucp().ucp_config_modify(config, cString(name), cString(value)), "ucp_config_modify");
     }
     const params = new DataView(new ArrayBuffer(ucp_params_t.size));
-    const features = BigInt(UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP);
+    const features = BigInt(UCP_FEATURE_RMA | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP);
     writeUcpParams(params, 0, { field_mask: BigInt(UCP_PARAM_FIELD_FEATURES), features });
     return made<UcpContextH>("ucp_init_version", (out) => ucp().ucp_init_version(MAJOR, MINOR, params, config, out));
   });

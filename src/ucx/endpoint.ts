@@ -6,7 +6,7 @@ import {
   UCP_ERR_HANDLING_MODE_PEER,
   UCP_OP_ATTR_FIELD_FLAGS,
 } from "../../ffi/ucx/constants.ts";
-import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
+import { UCS_ERR_CANCELED, UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UcpEpH, UcpRkeyH } from "../../ffi/ucx/handles.ts";
 import { ucp_ep_params_t, ucp_request_param_t, writeUcpEpParams, writeUcpRequestParam } from "../../ffi/ucx/structs.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
@@ -21,10 +21,15 @@ import { advanceAll, type Advancing, type UcpWorker } from "./worker.ts";
 /** Results of UCX's from here on are negative codes, as addresses: `UCS_ERR_LAST`. Others are requests. */
 const FIRST_CODE = 2n ** 64n - 100n;
 
+/** The code in what a call returned; undefined for a request. */
+export function codeIn(result: Address): number | undefined {
+  return result >= FIRST_CODE ? Number(BigInt.asIntN(64, result)) : undefined;
+}
+
 /** How long the other side of a connection that ends gets to be told. */
 const GOODBYE_MS = 1_000;
 
-const PLAIN = new Uint8Array(ucp_request_param_t.size);
+export const PLAIN: Uint8Array<ArrayBuffer> = new Uint8Array(ucp_request_param_t.size);
 
 const BY_FORCE = (() => {
   const view = new DataView(new ArrayBuffer(ucp_request_param_t.size));
@@ -33,7 +38,7 @@ const BY_FORCE = (() => {
 })();
 
 /** A native call that may go on after it has returned. */
-interface Step {
+export interface Step {
   readonly fn: string;
   /** Returns 0, a request, or a code as an address. */
   start(endpoint: UcpEpH, param: BufferSource): Address;
@@ -134,7 +139,7 @@ export class UcxLane implements Lane, Advancing {
       if (code === UCS_INPROGRESS) return this.#giveUpIfLate();
       ucp().ucp_request_free(this.#request);
       this.#now = undefined;
-      const failure = code === 0 ? this.#goOn() : code;
+      const failure = code || this.#lost || this.#goOn();
       if (failure !== 0) this.#lose(failure);
     }
     this.#settle();
@@ -147,8 +152,15 @@ export class UcxLane implements Lane, Advancing {
     return handle;
   }
 
-  /** Ends the connection. All marks are over. */
+  /** The mark of the newest command. */
+  get given(): number {
+    return this.#given;
+  }
+
+  /** Ends the connection. What is in flight fails by that, a moment later at most. */
   close(): void {
+    this.#lost ||= UCS_ERR_CANCELED;
+    this.#undo.push(() => this.#drain(), () => this.#disconnect()); // before the keys are gone
     undoAll(this.#undo, "closing a connection");
   }
 
@@ -158,9 +170,10 @@ export class UcxLane implements Lane, Advancing {
       this.#fn = step.fn;
       const result = step.start(this.#endpoint, PLAIN);
       if (result === NULL) continue;
-      if (result >= FIRST_CODE) {
+      const code = codeIn(result);
+      if (code !== undefined) {
         this.#steps = [];
-        return Number(BigInt.asIntN(64, result));
+        return code;
       }
       this.#request = result;
       this.#now = step;
@@ -208,12 +221,20 @@ export class UcxLane implements Lane, Advancing {
     for (const waiter of waiters) waiter.resolve();
   }
 
+  #drain(): void {
+    for (const end = performance.now() + GOODBYE_MS; this.#now !== undefined && performance.now() < end;) {
+      ucp().ucp_worker_progress(this.#worker.handle);
+      this.look();
+    }
+  }
+
   #disconnect(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const request = ucp().ucp_ep_close_nbx(this.#endpoint, BY_FORCE);
     if (request === NULL) return;
-    if (request >= FIRST_CODE) return check(Number(BigInt.asIntN(64, request)), "ucp_ep_close_nbx");
+    const code = codeIn(request);
+    if (code !== undefined) return check(code, "ucp_ep_close_nbx");
     const end = performance.now() + GOODBYE_MS;
     while (ucp().ucp_request_check_status(request) === UCS_INPROGRESS && performance.now() < end) {
       ucp().ucp_worker_progress(this.#worker.handle);

@@ -18,7 +18,12 @@ export function placeOf(given: Tensor, argument: string): { readonly address: Ad
       "Pass elements without gaps, or rows one by one.",
     );
   }
-  const address = hostAddressOf(given, REMEDY);
-  if (typeof address === "bigint") return { address: address as Address, byteLength };
-  throw checks.wrong(argument, `UCX cannot use ${given.name}: ${address.reason}`, address.remedy);
+  return { address: hostPlaceOf(given, argument), byteLength };
+}
+
+/** Where the CPU sees a tensor's first byte. @throws {ArgumentError} if it does not. */
+export function hostPlaceOf(tensor: Tensor, argument: string): Address {
+  const address = hostAddressOf(tensor, REMEDY);
+  if (typeof address === "bigint") return address as Address;
+  throw checks.wrong(argument, `UCX cannot use ${tensor.name}: ${address.reason}`, address.remedy);
 }

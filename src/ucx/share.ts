@@ -2,21 +2,22 @@ import type { Address } from "../../ffi/address.ts";
 import { UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH } from "../../ffi/ucx/constants.ts";
 import type { UcpContextH, UcpMemH } from "../../ffi/ucx/handles.ts";
 import { ucp_mem_map_params_t, writeUcpMemMapParams } from "../../ffi/ucx/structs.ts";
+import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
 import { API, check, made, ucp } from "./library.ts";
 import { packTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
-/** A tensor and where it lies. */
+/** Elements without gaps, where they lie, and whose end takes them along. */
 export interface Placed {
-  readonly tensor: Tensor;
+  readonly layout: Layout;
   readonly address: Address;
+  readonly owner: Resource;
 }
 
 /**
@@ -35,19 +36,11 @@ export class UcxShare extends NativeObject {
     super();
     this.access = access;
     const undo: Undo = [];
-    const name = `ucx share of ${placed.length === 1 ? placed[0].tensor.name : `${placed.length} tensors`}`;
+    const name = `ucx share of ${placed.length === 1 ? describeLayout(placed[0].layout) : `${placed.length} tensors`}`;
     const [ticket, resource] = allOrNothing("sharing memory", () => {
-      const tensors = placed.map(({ tensor: { layout }, address }) => ({
-        layout,
-        address,
-        key: keyOf(context, register(context, address, layout.byteLength, undo)),
-      }));
-      const worker = new UcpWorker(context, undo);
-      const owners = [owner, ...new Set(placed.map(({ tensor }) => tensor.resource))];
-      const serving = { look() {} };
-      worker.join(serving);
-      undo.push(() => worker.leave(serving));
-      return [packTicket({ access, worker: worker.address, tensors }), new Resource({ name, undo, owners })];
+      const { ticket } = serve(context, placed, access, undo);
+      const owners = [owner, ...new Set(placed.map(({ owner }) => owner))];
+      return [ticket, new Resource({ name, undo, owners })];
     }, undo);
     this.#ticket = ticket;
     this.resource = resource;
@@ -64,6 +57,24 @@ export class UcxShare extends NativeObject {
     this.resource.assertLive();
     return this.#ticket.slice();
   }
+}
+
+/** Has a worker of its own serve memory, until `undo` runs. */
+export function serve(
+  context: UcpContextH,
+  placed: readonly Placed[],
+  access: "read" | "read-write",
+  undo: Undo,
+): { readonly ticket: Uint8Array<ArrayBuffer>; readonly worker: UcpWorker } {
+  const tensors = placed.map(({ layout, address }) => {
+    const key = keyOf(context, register(context, address, layout.byteLength, undo));
+    return { layout, address, key };
+  });
+  const worker = new UcpWorker(context, undo);
+  const serving = { look() {} };
+  worker.join(serving);
+  undo.push(() => worker.leave(serving));
+  return { ticket: packTicket({ access, worker: worker.address, tensors }), worker };
 }
 
 function register(context: UcpContextH, address: Address, byteLength: number, undo: Undo): UcpMemH {

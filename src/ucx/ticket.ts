@@ -1,3 +1,4 @@
+import { UCS_MEMORY_TYPE_HOST } from "../../ffi/ucx/constants.ts";
 import type { ArgumentError } from "../core/errors.ts";
 import { messageOf } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
@@ -70,10 +71,37 @@ export function unpackTicket(bytes: Uint8Array<ArrayBuffer>): Ticket {
     key: take(key),
   }));
   if (at !== payload.length) throw damaged("its parts are not as long as it says.");
+  const wrong = wrongInAddress(worker) ?? tensors.map(({ key }) => wrongInKey(key)).find((what) => what !== undefined);
+  if (wrong !== undefined) throw damaged(wrong);
   for (const { layout: { byteLength }, address } of tensors) {
     if (address + BigInt(byteLength) > 2n ** 64n) throw damaged("a tensor reaches past the end of memory.");
   }
   return { access: header.access, worker, tensors };
+}
+
+/** The versions of addresses that UCX knows, in the lower half of the first byte: it ends the process for others. */
+const ADDRESS_VERSIONS = 2;
+
+/** What is wrong in the address of a worker, as far as it can be seen from outside of UCX. */
+export function wrongInAddress(address: Uint8Array): string | undefined {
+  const version = address[0] & 15;
+  if (version < ADDRESS_VERSIONS) return undefined;
+  return `its address is of version ${version}, which UCX does not know.`;
+}
+
+/** Behind the domains of memory, the type of memory, and for each domain a length and so many bytes. */
+const [MEMORY_TYPE_AT, DOMAINS_AT] = [8, 9];
+
+/** What is wrong in a packed key: UCX reads past its end where its lengths say so. */
+export function wrongInKey(key: Uint8Array<ArrayBuffer>): string | undefined {
+  if (key.length < DOMAINS_AT) return `a key has ${key.length} bytes.`;
+  if (key[MEMORY_TYPE_AT] !== UCS_MEMORY_TYPE_HOST) return "a key is of no memory of the CPU's.";
+  let at = DOMAINS_AT;
+  const view = new DataView(key.buffer, key.byteOffset, key.length);
+  for (let domains = view.getBigUint64(0, true); domains !== 0n; domains &= domains - 1n) {
+    at += 1 + (key[at] ?? key.length);
+  }
+  return at <= key.length ? undefined : "a key is shorter than it says.";
 }
 
 export function isDense({ dtype, shape, byteLength }: Layout): boolean {

@@ -13,30 +13,33 @@ const PACKED = resolve(import.meta.dirname!, "../../.gpu-kit/av.tar.xz");
 const TESTS = ["tests/ffmpeg/cuda_gpu_test.ts", "tests/ffmpeg/nvdec_gpu_test.ts"];
 
 /** FFmpeg with CUDA: tests, the example, and the bench. */
-export async function ffmpeg(job: Job): Promise<Outcome> {
+export function ffmpeg(job: Job): Promise<Outcome> {
+  return withFFmpeg(job, async (job) => {
+    const tests = await runTests(job, TESTS, 1);
+    const shown = await example(job);
+    const measured = await bench(job, "cuda", "nvdec");
+    const all = [tests, shown, measured];
+    return {
+      verdict: all.every(({ verdict }) => verdict === "green") ? "green" : "red",
+      counts: all.map(({ counts }) => counts).join("; "),
+      failures: all.flatMap(({ failures = [] }) => failures),
+      remarks: all.flatMap(({ remarks = [] }) => remarks),
+    };
+  });
+}
+
+/** Does something with FFmpeg's libraries and the clips, where both have travelled here. */
+export async function withFFmpeg(job: Job, work: (job: Job) => Promise<Outcome>): Promise<Outcome> {
   const lacking = await isFile(PACKED) ? missingClips() : PACKED;
   if (lacking !== undefined) return { verdict: "not here", counts: lacking };
   const folder = await Deno.makeTempDir({ prefix: "samepage-ffmpeg-" });
   try {
     const { code, how } = await job.run("tar", ["-C", folder, "-xJf", PACKED], "tests.log");
     if (code !== 0) return { verdict: "red", counts: `tar ended with ${how}` };
-    return await withFFmpeg(job.withVariables(ffmpegEnv(join(folder, "av.libs"))));
+    return await work(job.withVariables(ffmpegEnv(join(folder, "av.libs"))));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-}
-
-async function withFFmpeg(job: Job): Promise<Outcome> {
-  const tests = await runTests(job, TESTS, 1);
-  const shown = await example(job);
-  const measured = await bench(job, "cuda", "nvdec");
-  const all = [tests, shown, measured];
-  return {
-    verdict: all.every(({ verdict }) => verdict === "green") ? "green" : "red",
-    counts: all.map(({ counts }) => counts).join("; "),
-    failures: all.flatMap(({ failures = [] }) => failures),
-    remarks: all.flatMap(({ remarks = [] }) => remarks),
-  };
 }
 
 /** The example; what it prints is a remark. */

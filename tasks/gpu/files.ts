@@ -69,6 +69,11 @@ export async function twoGpuTests(): Promise<(string | TestFile)[]> {
   ];
 }
 
+/** All tests of UCX's. */
+export function ucxTests(): Promise<string[]> {
+  return filesBelow("tests/ucx", (path) => /_test\.ts$/.test(path));
+}
+
 /** CUDA's examples. */
 export function cudaExamples(): Promise<string[]> {
   return filesBelow("examples", (path) => /^examples\/cuda-[^/]+\/main\.ts$/.test(path));

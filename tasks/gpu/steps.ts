@@ -14,10 +14,12 @@ import {
   isFile,
   openclTests,
   twoGpuTests,
+  ucxTests,
   vulkanTests,
 } from "./files.ts";
 import { inLanes, type Job, type Variables } from "./job.ts";
 import { openCVHere } from "./opencv.ts";
+import { pipelines } from "./pipeline.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -141,6 +143,14 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       run: dlpack,
     },
     {
+      name: "pipeline",
+      what: "pipelines: the host's frames and NVDEC's through kernels of CUDA's and PyTorch, to the host",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: pipelines,
+    },
+    {
       name: "vulkan",
       what: "tests/vulkan: memory and semaphores between Vulkan, OpenCL and CUDA, one file after the other",
       limit: 300,
@@ -171,6 +181,14 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: (job) => conformance(job, machine, "vulkan"),
+    },
+    {
+      name: "ucx",
+      what: "tests/ucx: memory and rings over UCX, with the version that the machine has",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: async (job) => runTests(job, await ucxTests(), 3),
     },
     {
       name: "opencv-rows",

@@ -59,6 +59,10 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ),
   "python-to-array": ["numpy.frombuffer", "samepage"],
   "python-from-array": ["numpy.from_dlpack", "samepage"],
+  ...Object.fromEntries(["allocate", "map"].map((id) => [`sycl-${id}`, ["C", "samepage"]])),
+  ...Object.fromEntries(
+    ["run", "run-many"].map((id) => [`sycl-${id}`, ["C", "samepage", "samepage, blocking", "C, polling"]]),
+  ),
 };
 
 /** CUDA's figures of issue 6, and their ways. */

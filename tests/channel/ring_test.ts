@@ -362,6 +362,40 @@ test("a wait ends when its ring is disposed", async (path) => {
   close();
 });
 
+for (const whenFull of ["wait", "drop-oldest"] as const) {
+  test(`end() lets readers have what is published, and keep it: ${whenFull}`, async (path) => {
+    const ring = create(path, 4, whenFull);
+    await using reader = await open(path);
+    await ring.joined();
+    for (let value = 1; value <= 3; value++) await publish(ring, value);
+    const ended = ring.end();
+    const kept: HostFrame[] = [];
+    for (let frame; (frame = await reader.next()) !== undefined;) kept.push(frame); // none is released before the end
+    await ended;
+    assertEquals(kept.map(valueOf), [1, 2, 3]);
+    for (const frame of kept) frame[Symbol.dispose]();
+    assertEquals(await reader.next(), undefined);
+  });
+}
+
+test("end() waits for a publish that is under way, and its signal ends only the wait", async (path) => {
+  const ring = create(path, 3, "drop-oldest");
+  await using reader = await open(path);
+  await ring.joined();
+  await publish(ring, 1);
+  await publish(ring, 2); // the reader hears of it once it has released the first
+  const error = await assertRejects(() => ring.end({ signal: AbortSignal.timeout(5) }), DOMException);
+  assertEquals(error.name, "TimeoutError");
+  const third = ring.publish(await ring.next());
+  const ended = ring.end();
+  const seen: number[] = [];
+  for await (const frame of reader) seen.push(valueOf(frame));
+  await Promise.all([third, ended]);
+  assertEquals(seen, [1, 2, 0]);
+  await assertRejects(() => ring.next(), DisposedError);
+  await ring.end();
+});
+
 test("a hundred readers come and go while the writer writes", async (path) => {
   await using ring = create(path, 4);
   let over = false;

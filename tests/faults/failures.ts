@@ -27,7 +27,7 @@ import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
 import { SYCL_FAILURES, SYCL_NATIVE, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
 import { LEVELZERO } from "./levelzero_failures.ts";
-import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
+import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE, ONNXRUNTIME_RUN } from "./onnxruntime_failures.ts";
 import { OPENVINO } from "./openvino_failures.ts";
 import { PYTHON } from "./python_failures.ts";
 import { UCX } from "./ucx_failures.ts";
@@ -331,6 +331,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,
+  onnxruntime_run: ONNXRUNTIME_RUN,
   openvino: OPENVINO,
   gstreamer_gl: gstreamer.GL,
   gstreamer_va: gstreamer.VA,

@@ -6,6 +6,7 @@
 import type { OnnxRuntime } from "../../ffi/onnxruntime/functions.ts";
 import type { OrtApiFunctions } from "../../ffi/onnxruntime_api/functions.ts";
 import type { OrtApiBaseFunctions } from "../../ffi/onnxruntime_base/functions.ts";
+import { RUN } from "../../src/onnxruntime/run_code.ts";
 import { newStatus } from "../onnxruntime/status.ts";
 import type { Failure, Failures } from "./failures.ts";
 
@@ -23,6 +24,21 @@ const status = failing();
 
 /** It gives something back, and fails then. */
 const release = failing({ release: true });
+
+const { sem_post } = Deno.dlopen("libc.so.6", { sem_post: { parameters: ["u64"], result: "i32" } }).symbols;
+
+/** On its thread, Run has failed: the status is kept, and the run's semaphore posted. */
+const elsewhere: Failure = {
+  answer: 0,
+  also(run) {
+    const view = Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(run as bigint)!, 8 * RUN.values);
+    const words = new BigUint64Array(view);
+    words[RUN.status] = newStatus();
+    sem_post(words[RUN.flag]);
+  },
+};
+
+export const ONNXRUNTIME_RUN = { RunElsewhere: elsewhere };
 
 export const ONNXRUNTIME: Failures<OnnxRuntime> = { OrtGetApiBase: undefined };
 
@@ -62,11 +78,15 @@ export const ONNXRUNTIME_API: Failures<OrtApiFunctions> = {
   GetTensorElementType: status,
   GetDimensionsCount: status,
   GetDimensions: status,
-  CreateCpuMemoryInfo: status,
+  CreateMemoryInfo: status,
+  ReleaseCUDAProviderOptions: undefined,
+  CreateCUDAProviderOptions: status,
+  UpdateCUDAProviderOptions: status,
+  SessionOptionsAppendExecutionProvider_CUDA_V2: status,
+  SessionOptionsAppendExecutionProvider: status,
   CreateTensorWithDataAsOrtValue: status,
   GetTensorMutableData: status,
   GetTensorTypeAndShape: status,
   CreateRunOptions: status,
   Run: status,
-  RunAsync: status,
 };

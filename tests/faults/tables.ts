@@ -53,6 +53,7 @@ import { SYMBOLS as VAAPI } from "../../ffi/va/symbols.ts";
 import { SYMBOLS as VAAPI_DRM } from "../../ffi/va_drm/symbols.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/vulkan/symbols.ts";
 import { SYMBOLS as VULKAN_EXTENSIONS } from "../../ffi/vulkan_extensions/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME_RUN } from "../../src/onnxruntime/run_code.ts";
 
 /** What each library has, as it was generated. */
 export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = {
@@ -92,6 +93,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,
+  onnxruntime_run: ONNXRUNTIME_RUN,
   openvino: OPENVINO,
   gstreamer_gl: GSTREAMER_GL,
   gstreamer_va: GSTREAMER_VA,

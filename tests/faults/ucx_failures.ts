@@ -36,6 +36,9 @@ export const UCX: Failures<UCP> = {
   ucp_get_nbx: status,
   ucp_put_nbx: status,
   ucp_ep_flush_nbx: status,
+  ucp_tag_send_nbx: status,
+  ucp_tag_probe_nb: undefined,
+  ucp_tag_msg_recv_nbx: status,
   ucp_request_check_status: undefined, // it reports a request's own failure
   ucp_request_free: undefined,
 };

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { Frame, host, type HostTensor, imageInfo, MapperGraph } from "@samepage/interop";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
-import { hasNodeAv, nodeAvUrl } from "../../tasks/setup/node_av.ts";
+import { hasNpm, NODE_AV, npmUrl } from "../../tasks/setup/npm.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import type * as NodeAv from "./node_av.ts";
 import type { DecodedFrame } from "./node_av.ts";
@@ -12,7 +12,7 @@ const CLIP = new URL("../../out/ffmpeg/node_av.mp4", import.meta.url).pathname; 
 
 /** Makes a clip of ten pictures. Returns what is missing for that. */
 async function lacking(): Promise<string | undefined> {
-  if (!await hasNodeAv()) return "node-av";
+  if (!await hasNpm(NODE_AV)) return "node-av";
   if (!HERE.includes("pocl")) return "PoCL";
   await Deno.mkdir(new URL("../../out/ffmpeg/", import.meta.url), { recursive: true });
   const args = ["-y", "-f", "lavfi", "-i", "testsrc2=s=320x240:r=10:d=1", "-c:v", "mpeg4", "-bitexact", CLIP];
@@ -30,8 +30,8 @@ function test(name: string, fn: () => Promise<void>): void {
 
 /** The clip's frames, as node-av decodes them. */
 async function* decoded(): AsyncGenerator<DecodedFrame> {
-  const { Demuxer }: typeof NodeAv = await import(nodeAvUrl("api/demuxer.js").href);
-  const { Decoder }: typeof NodeAv = await import(nodeAvUrl("api/decoder.js").href);
+  const { Demuxer }: typeof NodeAv = await import(npmUrl(NODE_AV, "node-av/dist/api/demuxer.js").href);
+  const { Decoder }: typeof NodeAv = await import(npmUrl(NODE_AV, "node-av/dist/api/decoder.js").href);
   await using input = await Demuxer.open(CLIP);
   const stream = input.video()!;
   using decoder = await Decoder.create(stream);

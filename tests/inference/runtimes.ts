@@ -36,7 +36,7 @@ export const RUNTIMES: readonly Runtime[] = [
   {
     ...{ api: "onnxruntime", library: ONNX_RUNTIME },
     inPlace: ["f32", "f16", "f64", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "bool"],
-    run: { here: "Run", elsewhere: "RunAsync", codeName: "ORT_FAIL" },
+    run: { here: "Run", elsewhere: "Run", codeName: "ORT_FAIL" },
     open: () => OnnxRuntimeContext.open({ library: ONNX_RUNTIME! }),
     compile: (context, model) => context.compileSync(model, { threads: 2 }),
   },

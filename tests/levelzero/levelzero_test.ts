@@ -288,3 +288,16 @@ test("toDLPack() and fromDLPack() share unified shared memory by its address", (
   assertEquals([back.target, back.shape], [levelZero.usm, [100]]);
   assertThrows(() => whole.handle, AccessError, "are lent to");
 });
+
+test("fromDLPack() finds the context whose memory it is", () => {
+  using first = open();
+  using second = LevelZeroContext.open({ device: SECOND });
+  const contexts = [host, first, second];
+  for (const context of [first, second]) {
+    using memory = context.usm.allocate({ kind: "device", ...BYTES });
+    using loan = toDLPack(memory);
+    using back = fromDLPack(loan.address, { contexts });
+    loan.handOver();
+    assertEquals(back.target, context.usm);
+  }
+});

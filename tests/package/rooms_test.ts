@@ -52,6 +52,7 @@ function codeFor(room: string): string[] {
   }
   if (room === "src/pipeline") return ["src/core", "src/host"];
   if (room === "src/python") return [...codeForApi(room), "src/dlpack", "ffi:src/dlpack"]; // its arrays cross by DLPack
+  if (room === "src/ucx") return [...codeForApi(room), "src/channel"]; // its rings stand on the channel's
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl" || room === "src/spirv") return ["src/core"];

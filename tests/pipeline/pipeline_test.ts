@@ -1,7 +1,15 @@
 // Pipelines over memory of the host's: order, ends, errors, figures.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, type Frame, host, type HostTensor } from "../../mod.ts";
+import {
+  ArgumentError,
+  DisposedError,
+  type Frame,
+  host,
+  type HostTensor,
+  type ImageInfo,
+  imageInfo,
+} from "../../mod.ts";
 import {
   convert,
   Flow,
@@ -406,4 +414,47 @@ test("a transform allocates once for each size, where two sizes take turns", asy
   });
   const figures = await pipeline(source, copied, noted().sink, { frames: 2 }).run();
   assertEquals([figures.frames, allocated], [20, 4]);
+});
+
+test("a transform gives the memory of sizes back that come no more", async () => {
+  const frames: Frame[] = [];
+  let most = 0;
+  const source = new Source({
+    name: "ever larger",
+    async *frames() {
+      for (let i = 1; i <= 40; i++) {
+        for (let j = 0; j < 2; j++) yield await Promise.resolve(numberedFrame(i, "GRAY8", { width: i, height: 4 }));
+      }
+    },
+  });
+  const copied = new Transform({
+    name: "copied",
+    gives: (info) => info,
+    allocate: (info) => {
+      const frame = host.allocateFrame(info);
+      frames.push(frame);
+      return frame;
+    },
+    process: () => {
+      most = Math.max(most, frames.filter(({ resource }) => resource.isLive).length);
+    },
+  });
+  const figures = await pipeline(source, copied, noted().sink, { frames: 3 }).run();
+  assertEquals([figures.frames, frames.length], [80, 120]);
+  assert(most <= 3 * (4 + 3), `${most} frames at a time`); // four sizes, and one for each frame that is under way
+});
+
+test("frames of another colour are planned anew", async () => {
+  const source = new Source({
+    name: "two colours",
+    async *frames() {
+      for (const matrix of ["bt601", "bt709"] as const) {
+        yield await Promise.resolve(host.allocateFrame({ ...INFO, colour: { matrix } }));
+      }
+    },
+  });
+  const seen: unknown[] = [];
+  const sink = new Sink({ name: "colours", write: ({ info }) => void seen.push((info as ImageInfo).colour?.matrix) });
+  await pipeline(source, doubling(), sink).run();
+  assertEquals(seen, ["bt601", "bt709"]);
 });

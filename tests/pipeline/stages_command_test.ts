@@ -56,10 +56,10 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
   Deno.writeTextFileSync(`${folder}/two.cl`, "kernel void a(global uchar *x) {} kernel void b(global uchar *x) {}");
   Deno.writeFileSync(`${folder}/sigmoid.onnx`, unary("Sigmoid", "f32", [1, 4]));
   const mistakes: readonly (readonly [args: string[], code: number, says: RegExp])[] = [
-    [["run"], 2, /^Write run, and one clip\.$/m],
-    [["play", source], 2, /^Write run, and one clip\.$/m],
-    [["run", source, "--filtre=x.cl"], 2, /^What is --filtre=x\.cl\?$/m],
-    [["run", source, "--out"], 2, /^What is --out\?$/m],
+    [["run"], 2, /^Write run, and one clip\. --help names the rest\.$/m],
+    [["play", source], 2, /^Write run, and one clip\. --help names the rest\.$/m],
+    [["run", source, "--filtre=x.cl"], 2, /^What is --filtre=x\.cl\? --help names what there is\.$/m],
+    [["run", source, "--out"], 2, /^What is --out\? --help names what there is\.$/m],
     [["run", source, "--frames=none"], 2, /--frames: a number/],
     [["run", `${folder}/none.mp4`], 1, /none\.mp4: there is no such file\.$/m],
     [["run", source, `--filter=${folder}/none.cl`], 1, /none\.cl has no kernel\.$/m],

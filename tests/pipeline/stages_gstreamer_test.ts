@@ -2,7 +2,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { host, type HostTensor } from "@samepage/interop";
-import { appSink, appSource, operation, pipeline, StageError } from "@samepage/interop/pipeline";
+import { fromGStreamer, operation, pipeline, StageError, toGStreamer } from "@samepage/interop/pipeline";
 import { test } from "../gstreamer/open.ts";
 import { inFolder } from "./folder.ts";
 
@@ -14,35 +14,35 @@ const invert = operation<HostTensor>(host, function invert(from, to) {
   for (let i = 0; i < written.length; i++) written[i] = 255 - bytes[i];
 }, { gives: (info) => info });
 
-test("pipeline: appSource() and appSink() hand frames from one pipeline of GStreamer's to another", async () => {
+test("pipeline: fromGStreamer() and toGStreamer() hand frames from one pipeline of GStreamer's to another", async () => {
   await inFolder(async (folder) => {
     using gst = GStreamerContext.openSync();
     await using from = gst.launch(SOURCE);
     await using to = gst.launch(`appsrc name=in ! ${CAPS} ! filesink buffer-mode=unbuffered location=${folder}/raw`);
-    const { frames, bytesMoved } = await pipeline(appSource(from, "out"), invert, appSink(to, "in")).run();
+    const { frames, bytesMoved } = await pipeline(fromGStreamer(from, "out"), invert, toGStreamer(to, "in")).run();
     assertEquals([frames, bytesMoved], [10, 0]);
     assertEquals(Deno.statSync(`${folder}/raw`).size, 10 * 128 * 48 * 3 / 2); // whole, once the run has ended
   });
 });
 
-test("pipeline: appSource() has each frame's time", async () => {
+test("pipeline: fromGStreamer() has each frame's time", async () => {
   using gst = GStreamerContext.openSync();
   await using from = gst.launch(SOURCE);
   const times: (bigint | undefined)[] = [];
-  for await (using frame of appSource(from, "out")) times.push(frame.info.media?.pts);
+  for await (using frame of fromGStreamer(from, "out")) times.push(frame.info.media?.pts);
   assertEquals(times, Array.from({ length: 10 }, (_, i) => BigInt(i) * 40_000_000n));
 });
 
-test("pipeline: an element's error ends appSource(), by its name", async () => {
+test("pipeline: an element's error ends fromGStreamer(), by its name", async () => {
   using gst = GStreamerContext.openSync();
   await using from = gst.launch("filesrc location=/nothing ! decodebin ! appsink name=frames");
   const error = await assertRejects(async () => {
-    for await (using _ of appSource(from, "frames"));
+    for await (using _ of fromGStreamer(from, "frames"));
   }, StageError);
   assertEquals(error.stage, "frames");
 });
 
-test("pipeline: what ends a pipeline stops the one that appSink() writes to", async () => {
+test("pipeline: what ends a pipeline stops the one that toGStreamer() writes to", async () => {
   using gst = GStreamerContext.openSync();
   await using from = gst.launch(SOURCE);
   await using to = gst.launch("appsrc name=in ! fakesink");
@@ -51,7 +51,7 @@ test("pipeline: what ends a pipeline stops the one that appSink() writes to", as
     if (++count === 10) throw new Error("no more");
   }, { name: "fails", gives: (info) => info });
   await assertRejects(
-    () => pipeline(appSource(from, "out"), fails, appSink(to, "in")).run(),
+    () => pipeline(fromGStreamer(from, "out"), fails, toGStreamer(to, "in")).run(),
     StageError,
     "fails: no more",
   );

@@ -9,7 +9,10 @@ import { packTicket, unpackTicket } from "../../src/ucx/ticket.ts";
 /** All 20,000 take two seconds: SAMEPAGE_TICKETS=20000. */
 const COUNT = Number(Deno.env.get("SAMEPAGE_TICKETS") ?? 1_000);
 
-const TENSORS = [{ layout: layout({ shape: [4, 3], dtype: "f32" }), address: 4096n, key: new Uint8Array(10).fill(2) }];
+/** Of one domain, which needs no bytes. */
+const KEY = Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+const TENSORS = [{ layout: layout({ shape: [4, 3], dtype: "f32" }), address: 4096n, key: KEY }];
 const TICKET = { access: "read", worker: new Uint8Array(50).fill(1), tensors: TENSORS } as const;
 const HEADER = {
   kind: "ucx.share",
@@ -72,5 +75,21 @@ Deno.test(`unpackTicket() refuses ${COUNT} mutated tickets, or reads what is who
 Deno.test("unpackTicket() refuses parts that are longer or shorter than the header says", () => {
   for (const parts of [[TICKET.worker], [TENSORS[0].key], [TICKET.worker, TICKET.worker], []]) {
     assertThrows(() => unpackTicket(reseal(HEADER, parts)), ArgumentError, "not as long as it says");
+  }
+});
+
+Deno.test("unpackTicket() refuses addresses and keys that would have UCX end the process", () => {
+  const shared = (key: Uint8Array<ArrayBuffer>) => ({ ...TICKET, tensors: [{ ...TENSORS[0], key }] });
+  for (
+    const [ticket, message] of [
+      [{ ...TICKET, worker: Uint8Array.of(0x2f, 1) }, "of version 15"],
+      [shared(KEY.slice(0, 8)), "a key has 8 bytes"],
+      [shared(KEY.slice(0, 9)), "shorter than it says"],
+      [shared(KEY.with(9, 1)), "shorter than it says"],
+      [shared(KEY.with(0, 3)), "shorter than it says"],
+      [shared(KEY.with(8, 1)), "no memory of the CPU's"],
+    ] as const
+  ) {
+    assertThrows(() => unpackTicket(packTicket(ticket)), ArgumentError, message);
   }
 });

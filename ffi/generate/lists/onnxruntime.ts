@@ -67,12 +67,17 @@ const FUNCTIONS: readonly FunctionEntry[] = [
     ["input"],
     ...["ReleaseStatus", "ReleaseEnv", "ReleaseSessionOptions", "ReleaseSession", "ReleaseTypeInfo"],
     ...["ReleaseMemoryInfo", "ReleaseTensorTypeAndShapeInfo", "ReleaseValue", "ReleaseRunOptions"],
+    "ReleaseCUDAProviderOptions",
   ),
   { name: "CreateEnv" },
   { name: "GetAvailableProviders" },
   ...taking(["ptr"], "ReleaseAvailableProviders"),
   { name: "CreateSessionOptions" },
   ...taking(["options"], "SetIntraOpNumThreads", "RunOptionsSetTerminate", "RunOptionsUnsetTerminate"),
+  { name: "CreateCUDAProviderOptions" },
+  ...taking(["cuda_options"], "UpdateCUDAProviderOptions"),
+  ...taking(["options", "cuda_options"], "SessionOptionsAppendExecutionProvider_CUDA_V2"),
+  ...taking(["options"], "SessionOptionsAppendExecutionProvider"),
   LOADING,
   { ...LOADING, as: "CreateSessionFromArrayAsync", nonblocking: true },
   ...taking(["session"], "SessionGetInputCount", "SessionGetOutputCount"),
@@ -82,18 +87,11 @@ const FUNCTIONS: readonly FunctionEntry[] = [
   ...taking(["ort_allocator", "p"], "AllocatorFree"),
   ...taking(["type_info"], "GetOnnxTypeFromTypeInfo", "CastTypeInfoToTensorInfo"),
   ...taking(["info"], "GetTensorElementType", "GetDimensionsCount", "GetDimensions"),
-  { name: "CreateCpuMemoryInfo" },
+  { name: "CreateMemoryInfo" },
   ...taking(["info", "p_data"], "CreateTensorWithDataAsOrtValue"),
   ...taking(["value"], "GetTensorMutableData", "GetTensorTypeAndShape"),
   { name: "CreateRunOptions" },
   ...taking(["session", "run_options", "input_names", "inputs", "output_names", "outputs"], "Run"),
-  ...taking(
-    [
-      ...["session", "run_options", "input_names", "input", "output_names", "output"],
-      ...["run_async_callback", "user_data"],
-    ],
-    "RunAsync",
-  ),
 ];
 
 /** The table of that version. */

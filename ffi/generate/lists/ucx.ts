@@ -33,18 +33,22 @@ export const ucx: Library = {
     { name: "ucp_get_nbx", address: ["buffer"] },
     { name: "ucp_put_nbx", address: ["buffer"] },
     "ucp_ep_flush_nbx",
+    { name: "ucp_tag_send_nbx", address: ["buffer"] },
+    "ucp_tag_probe_nb",
+    { name: "ucp_tag_msg_recv_nbx", address: ["buffer"] },
     { name: "ucp_request_check_status", address: ["request"] },
     { name: "ucp_request_free", address: ["request"] },
   ],
   constants: [
     { type: "enum ucp_params_field", names: ["UCP_PARAM_FIELD_FEATURES"] },
-    { type: "enum ucp_feature", names: ["UCP_FEATURE_RMA", "UCP_FEATURE_WAKEUP"] },
+    { type: "enum ucp_feature", names: ["UCP_FEATURE_RMA", "UCP_FEATURE_TAG", "UCP_FEATURE_WAKEUP"] },
     { type: "enum ucp_worker_params_field", names: ["UCP_WORKER_PARAM_FIELD_THREAD_MODE"] },
     { type: "ucs_thread_mode_t", names: ["UCS_THREAD_MODE_SINGLE"] },
     {
       type: "enum ucp_ep_params_field",
       names: ["UCP_EP_PARAM_FIELD_REMOTE_ADDRESS", "UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE"],
     },
+    { type: "ucs_memory_type_t", names: ["UCS_MEMORY_TYPE_HOST"] },
     { type: "ucp_err_handling_mode_t", names: ["UCP_ERR_HANDLING_MODE_PEER"] },
     {
       type: "enum ucp_mem_map_params_field",
@@ -62,6 +66,7 @@ export const ucx: Library = {
     { type: "ucp_worker_params_t", fields: ["field_mask", "thread_mode"] },
     { type: "ucp_ep_params_t", fields: ["field_mask", "address", "err_mode"] },
     "ucp_mem_map_params_t",
+    { type: "ucp_tag_recv_info_t", fields: ["sender_tag", "length"] },
     { type: "ucp_request_param_t", fields: ["op_attr_mask", "flags"] },
   ],
 };

@@ -2,12 +2,11 @@ import { messageOf, warn } from "../../core/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { encoded, KINDS } from "../message.ts";
-import { type Look, receivePacket } from "../packet.ts";
-import { connectionOf, type Peer } from "../peer.ts";
-import type { Server } from "../server.ts";
+import type { Look } from "../packet.ts";
+import { beginningOf } from "./beginning.ts";
 import { Changes } from "./changes.ts";
-import { FORMAT, isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts";
+import type { Arrival, Door } from "./link.ts";
+import { isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts";
 import type { Slot } from "./slot.ts";
 import { Subscriber } from "./subscriber.ts";
 
@@ -55,10 +54,10 @@ export class Audience<T extends Tensor | Frame> {
     return this.#published.size;
   }
 
-  async listen(server: Server): Promise<void> {
-    while (server.resource.isLive) {
+  async listen(door: Door): Promise<void> {
+    while (door.resource.isLive) {
       try {
-        for await (const peer of server) this.#serve(peer);
+        for await (const arrival of door) this.#serve(arrival);
       } catch (error) { // too many fds are open, perhaps for a moment
         warn(`${this.#ring.name} cannot take a reader, and tries again: ${messageOf(error)}`);
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -88,10 +87,18 @@ export class Audience<T extends Tensor | Frame> {
     for (const reader of this.#readers) if (!this.#hear(reader)) this.#end(reader);
   }
 
+  /** Waits until every reader has been notified of every frame, or has gone. */
+  async notified(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#ring.isLive && !this.#readers.values().every(({ isNotified }) => isNotified)) {
+      await this.change(signal);
+    }
+    await Promise.all(this.#readers.values().map(({ link }) => link.sent(signal)));
+  }
+
   async change(signal: AbortSignal | undefined): Promise<void> {
     const over = new AbortController();
     const waiting = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
-    const words = [...this.#readers].map(({ connection }) => connection.ready("read", waiting).catch(() => {}));
+    const words = [...this.#readers].map(({ link }) => link.ready("read", waiting).catch(() => {}));
     try {
       await Promise.race([this.changes.next(waiting), ...words]);
     } finally {
@@ -107,34 +114,37 @@ export class Audience<T extends Tensor | Frame> {
       if (reader.isNamed || !reader.isSlow(ms)) continue;
       reader.isNamed = true;
       warn(
-        `${this.#ring.name} waits: process ${reader.pid} has not released a frame for ${ms / 1000} s. ` +
+        `${this.#ring.name} waits: ${reader.link.who} has not released a frame for ${ms / 1000} s. ` +
           'Have it dispose its frames, or pass { whenFull: "drop-oldest" }.',
       );
     }
   }
 
-  async #serve(peer: Peer): Promise<void> {
-    const connection = connectionOf(peer);
-    // A frame may only be dropped before it is announced: so each reader hears of one, and of more if it asks.
-    const window = this.#whenFull === "wait" ? this.#slots.length : 1;
-    const reader = new Subscriber<T>(peer, window, (error) => this.#lose(reader, error));
+  async #serve(arrival: Arrival): Promise<void> {
+    let reader: Subscriber<T>;
     try {
-      this.#ring.assertLive(); // else its fds are closed, and their numbers are others'
-      peer.resource.dependOn(this.#ring);
-      const beginning = { frames: this.#slots.length, whenFull: this.#whenFull, notices: FORMAT };
-      await connection.send(encoded(KINDS.ring, 0, beginning), []);
-      for (const { message: { bytes, fds } } of this.#slots) await connection.send(bytes, fds);
+      const link = await arrival.welcome(
+        this.#ring,
+        beginningOf({ count: this.#slots.length, whenFull: this.#whenFull }),
+      );
+      // A frame may only be dropped before it is announced: so each reader hears of one, and of more if it asks.
+      const window = this.#whenFull === "wait" ? this.#slots.length : 1;
+      reader = new Subscriber<T>(link, window, (error) => this.#lose(reader, error));
+    } catch (error) {
+      if (!isEnd(error) && this.#ring.isLive) this.#turnAway(error);
+      return;
+    }
+    try {
       this.#readers.add(reader);
       this.changes.tell();
       // What is released is asked for when a frame is needed: to be woken for each would cost more than all else. But a
       // reader that may have one frame at a time has to hear of the next.
       const event = this.#whenFull === "wait" ? "hang-up" : "read";
-      do await connection.ready(event, undefined); while (this.#hear(reader));
+      do await reader.link.ready(event, undefined); while (this.#hear(reader));
     } catch (error) {
       this.#lose(reader, error);
     } finally {
       this.#end(reader);
-      peer[Symbol.dispose]();
     }
   }
 
@@ -143,10 +153,10 @@ export class Audience<T extends Tensor | Frame> {
    * for one more. Returns false once it has ended, or says more than that.
    */
   #hear(reader: Subscriber<T>): boolean {
-    const { fd, resource } = reader.connection;
+    const { link } = reader;
     try {
-      while (resource.isLive) {
-        const notice = receivePacket(fd, SAID[this.#whenFull]);
+      while (link.resource.isLive) {
+        const notice = link.take(SAID[this.#whenFull]);
         if (notice === "later") return true;
         if (notice === "ended") return false;
         this.#take(reader, notice);
@@ -164,16 +174,20 @@ export class Audience<T extends Tensor | Frame> {
 
   /** It cannot be reached any more, because it or the ring has ended, or because of what has to be said. */
   #lose(reader: Subscriber<T>, error: unknown): void {
-    const { resource } = reader.connection;
-    if (!isEnd(error) && resource.isLive) warn(`${this.#ring.name} turns a reader away: ${messageOf(error)}`);
+    const { resource } = reader.link;
+    if (!isEnd(error) && resource.isLive) this.#turnAway(error);
     this.#end(reader);
     resource.dispose();
+  }
+
+  #turnAway(error: unknown): void {
+    warn(`${this.#ring.name} turns a reader away: ${messageOf(error)}`);
   }
 
   #end(reader: Subscriber<T>): void {
     if (!this.#readers.delete(reader)) return;
     for (const slot of reader.end()) this.#letGo(slot);
-    reader.connection.resource.dispose();
+    reader.link.resource.dispose();
     this.changes.tell();
   }
 

@@ -6,10 +6,10 @@
  */
 import { ECONNRESET, EPIPE } from "../../../ffi/libc/errors.ts";
 import { NativeCallError } from "../../core/errors.ts";
-import type { Connection } from "../connection.ts";
 import { badMessage } from "../errors.ts";
 import type { Look } from "../packet.ts";
 import { type Facts, factsIn } from "./facts.ts";
+import type { Link } from "./link.ts";
 
 /** A frame can be read; its reader has finished; a reader keeps frames, this one as the newest, and waits for more. */
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
@@ -63,16 +63,16 @@ export function encodedNotice(kind: number, notice: Notice): Uint8Array {
   return written(kind, notice).slice();
 }
 
-/** Notifies the other side, at once where its socket has room. If that fails, `onFailure` is called a little later. */
+/** Notifies the other side, at once where there is room. If that fails, `onFailure` is called a little later. */
 export function tell(
-  connection: Connection,
+  link: Link,
   kind: number,
   notice: Notice,
   onFailure: (error: unknown) => void,
 ): void {
   try {
-    if (connection.sendNow(written(kind, notice))) return;
-    connection.send(encodedNotice(kind, notice), []).catch(onFailure);
+    if (link.sendNow(written(kind, notice))) return;
+    link.send(encodedNotice(kind, notice)).catch(onFailure);
   } catch (error) {
     queueMicrotask(() => onFailure(error));
   }

@@ -1,4 +1,4 @@
-import { literal, type Names, optionsIn } from "../../core/argument.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { messageOf, warn } from "../../core/errors.ts";
 import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
@@ -8,25 +8,16 @@ import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import type { Connection, Credentials } from "../connection.ts";
+import type { Credentials } from "../connection.ts";
 import { badMessage } from "../errors.ts";
-import { oneOf, record, whole } from "../fields.ts";
-import { decoded, jsonIn, KINDS } from "../message.ts";
 import { isReasonOf, signalIn, type SignalOptions } from "../options.ts";
-import { receivePacket } from "../packet.ts";
-import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
+import { unlessDisposed } from "../peer.ts";
 import { Turns } from "../../core/turns.ts";
 import { ReusedFrame, type TurnFacts } from "../../core/tensors/reused.ts";
 import type { Facts } from "./facts.ts";
-import { FORMAT, isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type Told, type WhenFull } from "./notice.ts";
+import type { Joined, Link } from "./link.ts";
+import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type Told, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
-
-export const MOST_FRAMES = 1024;
-
-interface Memory<T extends Tensor | Frame> {
-  readonly frames: readonly T[];
-  readonly whenFull: WhenFull;
-}
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
@@ -36,9 +27,8 @@ const published = noticeOf([NOTICES.published]);
 export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject implements AsyncIterable<T> {
   /** Its end of life: the frames that it gave end, and the writer gets them back. */
   readonly resource: Resource;
-  /** Kept alive: it would be closed with the last reference to it. */
-  readonly #peer: Peer;
-  readonly #connection: Connection;
+  readonly #link: Link;
+  readonly #fetch: Joined<T>["fetch"];
   readonly #frames: readonly ReusedFrame<T>[];
   readonly #whenFull: WhenFull;
   readonly #inHand: Map<number, Notice> = new Map();
@@ -46,6 +36,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** However many tasks wait for a frame, a notice wakes one of them. */
   readonly #waiting: Turns = new Turns();
   readonly #pace: Pace = new Pace();
+  /** What was announced, while its bytes come. Where the wait for them is given up, the next one gets it. */
+  #comes: Told | undefined;
   #last = 0;
   #missed = 0;
   #begun = false;
@@ -55,22 +47,22 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** Was the program warned that it holds itself up? */
   #isNamed = false;
 
-  /** Takes connection and memory over: made by {@link FrameRing.open}. */
-  constructor(peer: Peer, { frames, whenFull }: Memory<T>, name: string) {
+  /** Takes link and memory over: made by {@link FrameRing.open}. */
+  constructor({ link, frames, whenFull, fetch }: Joined<T>, name: string) {
     super();
-    this.#peer = peer;
-    this.#connection = connectionOf(peer);
+    this.#link = link;
+    this.#fetch = fetch;
     this.#frames = frames.map((frame, i) => new ReusedFrame(frame, `frame ${i} of ${name}`));
     this.#whenFull = whenFull;
     this.resource = new Resource({ name });
-    peer.resource.dependOn(this.resource);
+    link.resource.dependOn(this.resource);
     for (const frame of frames) frame.resource.dependOn(this.resource);
     finalizers.register(this, this.resource, this);
   }
 
-  /** The process that writes, as the kernel reports it. */
-  get credentials(): Credentials {
-    return this.#peer.credentials;
+  /** The process that writes, as the kernel reports it; undefined where that is on another machine. */
+  get credentials(): Credentials | undefined {
+    return this.#link.credentials;
   }
 
   /** The sequence number of the newest frame that it gave; 0 before the first. */
@@ -105,9 +97,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     try {
       signal?.throwIfAborted();
       const turn = this.#pace.next();
-      const there = turn !== undefined || this.#waiting.isBusy ? undefined : this.#received();
-      const frame = there ?? await this.#waiting.run(() => this.#waitForFrame(signal, turn), signal);
-      return frame === "ended" ? undefined : frame;
+      const waits = turn !== undefined || this.#waiting.isBusy || this.#fetch !== undefined;
+      const told = waits ? undefined : this.#announced();
+      if (told !== undefined) return told === "ended" ? undefined : this.#lend(told);
+      return await this.#waiting.run(() => this.#waitForFrame(signal, turn), signal);
     } catch (error) {
       if (!isReasonOf(signal, error)) this[Symbol.dispose]();
       throw error;
@@ -156,27 +149,31 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     return stream;
   }
 
-  async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | "ended"> {
+  async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | undefined> {
     await turn;
     signal?.throwIfAborted();
-    return this.#received() ?? await this.#polling.until(
-      () => this.#received(),
-      () => this.#connection.ready("read", signal),
+    const told = this.#comes ?? this.#announced() ?? await this.#polling.until(
+      () => this.#announced(),
+      () => this.#link.ready("read", signal),
       !this.#hasAll,
       () => this.#nameItself(),
     );
+    if (told === "ended") return undefined;
+    this.#comes = told;
+    await this.#fetch?.(told.index, signal);
+    this.#comes = undefined;
+    return this.#lend(told);
   }
 
-  /** The next frame that the writer has announced, if any. It is lent at once: another task may ask before this one goes on. */
-  #received(): T | "ended" | undefined {
+  /** The next frame that the writer has announced, if any. */
+  #announced(): Told | "ended" | undefined {
     this.resource.assertLive();
-    this.#connection.resource.assertLive();
-    const notice = receivePacket(this.#connection.fd, published);
+    const notice = this.#link.take(published);
     if (notice === "later") return this.#askForMore();
     this.#asked = false;
     if (notice === "ended") return notice;
     this.#check(notice);
-    return this.#lend(notice);
+    return notice;
   }
 
   /** Lets the writer know of a wait for more than one frame. */
@@ -184,7 +181,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (this.#inHand.size === 0 || this.#asked || this.#whenFull === "wait") return;
     this.#asked = true;
     const [oldest] = this.#inHand.values();
-    tellWriter(this.#connection, this.resource.name, NOTICES.wanted, oldest);
+    tellWriter(this.#link, this.resource.name, NOTICES.wanted, oldest);
   }
 
   get #most(): number {
@@ -217,12 +214,12 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (this.#begun) this.#missed += sequence - this.#last - 1;
     this.#begun = true;
     this.#last = sequence;
-    const connection = this.#connection;
+    const link = this.#link;
     const inHand = this.#inHand;
     const { name } = this.resource;
     const atEnd = () => {
       inHand.delete(index);
-      tellWriter(connection, name, NOTICES.released, notice);
+      tellWriter(link, name, NOTICES.released, notice);
     };
     const reused = this.#frames[index];
     const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});
@@ -243,51 +240,14 @@ function factsOf({ info }: Frame, { media, metadata = new Metadata() }: Facts = 
 }
 
 /** Sends the writer a notice. If that fails, this side leaves the ring, so that the writer gets its frames back. */
-function tellWriter(connection: Connection, ring: string, kind: number, notice: Notice): void {
-  tell(connection, kind, notice, (error) => {
-    if (isEnd(error) || !connection.resource.isLive) return; // what the writer had sent can still be read
+function tellWriter(link: Link, ring: string, kind: number, notice: Notice): void {
+  tell(link, kind, notice, (error) => {
+    if (isEnd(error) || !link.resource.isLive) return; // what the writer had sent can still be read
     warn(
       `${ring}: this side leaves it, because its writer cannot be notified of frame ${notice.index}: ${
         messageOf(error)
       }`,
     );
-    connection.resource.dispose();
+    link.resource.dispose();
   });
-}
-
-export async function memoryOf<T extends Tensor | Frame>(peer: Peer, signal: SignalOptions): Promise<Memory<T>> {
-  using made = new DisposableStack();
-  const frames: T[] = [];
-  const { count, whenFull } = await beginning(peer, signal);
-  for (let i = 0; i < count; i++) {
-    const frame = await peer.receive(signal);
-    if (frame === undefined) throw ended();
-    frames.push(made.use(frame as T));
-    if (frame.access !== "read") throw badMessage("access", `expected "read", got "${frame.access}".`);
-  }
-  made.move();
-  return { frames, whenFull };
-}
-
-async function beginning(peer: Peer, { signal }: SignalOptions): Promise<{ count: number; whenFull: WhenFull }> {
-  const packet = await connectionOf(peer).receive(signal);
-  if (packet === undefined) throw ended();
-  using fds = packet.fds;
-  const { kind, body } = decoded(packet.bytes, fds.length);
-  if (kind === KINDS.memory) {
-    throw badMessage("kind", "this is a channel, not a ring: use connect() and peer.receive().");
-  }
-  if (kind !== KINDS.ring || fds.length > 0) throw badMessage("kind", `expected ${KINDS.ring}, a ring's, got ${kind}.`);
-  const { frames, whenFull, notices } = record(jsonIn(body), "body", ["frames", "whenFull", "notices"]);
-  if (notices !== FORMAT) {
-    const what = `expected ${FORMAT}, got ${literal(notices)}.`;
-    throw badMessage("notices", `${what} Let writer and reader have the same version of samepage.`);
-  }
-  const count = whole(frames, "frames", 1);
-  if (count > MOST_FRAMES) throw badMessage("frames", `expected at most ${MOST_FRAMES}, got ${count}.`);
-  return { count, whenFull: oneOf(whenFull, "whenFull", ["wait", "drop-oldest"]) };
-}
-
-function ended(): Error {
-  return badMessage("ring", "its writer ended before it had sent its memory.");
 }

@@ -6,7 +6,9 @@ import { Tensor } from "../../core/tensors/tensor.ts";
 import { type ChannelOptions, checks, signalIn, type SignalOptions } from "../options.ts";
 import { connect, listen } from "../server.ts";
 import type { WhenFull } from "./notice.ts";
-import { memoryOf, MOST_FRAMES, RingReader } from "./reader.ts";
+import { MOST_FRAMES } from "./beginning.ts";
+import { doorOf, joined } from "./by_fd.ts";
+import { RingReader } from "./reader.ts";
 import { RingWriter } from "./writer.ts";
 
 /** Options of {@link FrameRing.create}. */
@@ -65,11 +67,10 @@ export class FrameRing {
    * @throws {NativeCallError} if the socket cannot be made.
    */
   static create<T extends Tensor | Frame>(path: string, options: RingOptions<T>): RingWriter<T> {
-    const { frames: given, whenFull = "wait", allow } = optionsIn(options, CREATE);
-    checks.nameIn(whenFull, WHEN_FULL, "whenFull");
-    const frames = framesIn(given);
+    const { allow, ...others } = optionsIn(options, CREATE);
+    const { frames, whenFull } = ringOptions(others);
     const server = listen(path, allow === undefined ? {} : { allow });
-    return allOrNothing("making a ring", () => new RingWriter(server, frames, whenFull), [
+    return allOrNothing("making a ring", () => new RingWriter(doorOf(server, frames), frames, whenFull), [
       () => server[Symbol.dispose](),
     ]);
   }
@@ -87,11 +88,22 @@ export class FrameRing {
     signal?.throwIfAborted();
     const peer = connect(path, channel);
     try {
-      return new RingReader<T>(peer, await memoryOf<T>(peer, wait), `ring at ${path}`);
+      return new RingReader<T>(await joined<T>(peer, wait), `ring at ${path}`);
     } catch (error) {
       throw undone(error, [() => peer[Symbol.dispose]()], "opening a ring");
     }
   }
+}
+
+/** What a ring is made of, checked. */
+export function ringOptions<T extends Tensor | Frame>({ frames, whenFull = "wait" }: RingOptions<T>): RingParts<T> {
+  checks.nameIn(whenFull, WHEN_FULL, "whenFull");
+  return { frames: framesIn(frames), whenFull };
+}
+
+export interface RingParts<T extends Tensor | Frame> {
+  readonly frames: readonly T[];
+  readonly whenFull: WhenFull;
 }
 
 function framesIn<T extends Tensor | Frame>(given: readonly T[]): readonly T[] {

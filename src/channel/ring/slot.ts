@@ -2,7 +2,6 @@ import { type FrameInfo, frameInfo, type MediaFacts, withMoment } from "../../co
 import { Frame } from "../../core/tensors/frame.ts";
 import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import type { Outgoing } from "../transfer.ts";
 import type { ReusedFrame, TurnFacts } from "../../core/tensors/reused.ts";
 import type { Notice } from "./notice.ts";
 
@@ -14,7 +13,6 @@ export interface Held {
 export class Slot<T extends Tensor | Frame> {
   readonly index: number;
   readonly frame: ReusedFrame<T>;
-  readonly message: Outgoing;
   notice: Notice;
   /** How many readers have it, or are going to get it. */
   waitedFor = 0;
@@ -23,10 +21,9 @@ export class Slot<T extends Tensor | Frame> {
   readonly #held: Held;
   #holders = 0;
 
-  constructor(index: number, frame: ReusedFrame<T>, message: Outgoing, held: Held) {
+  constructor(index: number, frame: ReusedFrame<T>, held: Held) {
     this.index = index;
     this.frame = frame;
-    this.message = message;
     this.notice = { index, sequence: 0, timestamp: undefined };
     this.#kind = frame.whole instanceof Frame ? timeless(frame.whole.info) : undefined;
     this.#held = held;

@@ -1,14 +1,12 @@
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import type { Connection } from "../connection.ts";
 import { badMessage } from "../errors.ts";
-import { connectionOf, type Peer } from "../peer.ts";
+import type { Link } from "./link.ts";
 import { type Notice, NOTICES, tell } from "./notice.ts";
 import type { Slot } from "./slot.ts";
 
 export class Subscriber<T extends Tensor | Frame> {
-  readonly connection: Connection;
-  readonly pid: number;
+  readonly link: Link;
   /** Was the program warned that it holds the writer up? */
   isNamed = false;
   /** How many frames it gets without asking for one more. */
@@ -20,15 +18,19 @@ export class Subscriber<T extends Tensor | Frame> {
   #since = 0;
 
   /** It has the ring's memory. `onFailure` is called if it cannot be notified of a frame. */
-  constructor(peer: Peer, window: number, onFailure: (error: unknown) => void) {
-    this.connection = connectionOf(peer);
-    this.pid = peer.credentials.pid;
+  constructor(link: Link, window: number, onFailure: (error: unknown) => void) {
+    this.link = link;
     this.#window = window;
     this.#onFailure = onFailure;
   }
 
   isSlow(ms: number): boolean {
     return this.#inHand.size > 0 && performance.now() - this.#since >= ms;
+  }
+
+  /** Has it been notified of all frames that were queued for it? */
+  get isNotified(): boolean {
+    return this.#unread.length === 0;
   }
 
   /** Queues a frame, and notifies the reader if it may have one more. */
@@ -85,7 +87,7 @@ export class Subscriber<T extends Tensor | Frame> {
       this.#wantsMore = false;
       this.#inHand.set(slot.index, slot);
       slot.hold();
-      tell(this.connection, NOTICES.published, slot.notice, this.#onFailure);
+      tell(this.link, NOTICES.published, slot.notice, this.#onFailure);
     }
   }
 }

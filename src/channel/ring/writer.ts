@@ -3,19 +3,16 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { type MediaFacts, mediaFacts } from "../../core/layout/frame_info.ts";
-import { sealAgainstWriters } from "../../core/native/memfd.ts";
 import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/errors.ts";
-import type { SentKind } from "../description.ts";
 import { checks, signalIn, type SignalOptions } from "../options.ts";
-import type { Server } from "../server.ts";
-import { outgoing } from "../transfer.ts";
 import { Turns } from "../../core/turns.ts";
 import { Audience } from "./audience.ts";
 import { ReusedFrame } from "../../core/tensors/reused.ts";
 import { encodedFacts } from "./facts.ts";
+import type { Door } from "./link.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 import { type Held, Slot } from "./slot.ts";
@@ -50,7 +47,7 @@ interface Turn<T extends Tensor | Frame> {
 export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   /** Its end of life: readers see the end of the ring, and keep the frames that they have. */
   readonly resource: Resource;
-  /** The socket's file. */
+  /** Where it listens: the socket's file. */
   readonly path: string;
   readonly #slots: readonly Slot<T>[];
   readonly #free: Slot<T>[];
@@ -66,20 +63,20 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   #isNamed = false;
   #writable: WritableStream<T> | undefined;
 
-  /** Takes server and frames over: made by {@link FrameRing.create}. */
-  constructor(server: Server, frames: readonly T[], whenFull: WhenFull) {
+  /** Takes door and frames over: made by {@link FrameRing.create}. */
+  constructor(door: Door, frames: readonly T[], whenFull: WhenFull) {
     super();
-    this.path = server.path;
+    this.path = door.path;
     const release: Undo = [];
-    const name = `ring at ${server.path}`;
+    const name = `ring at ${door.path}`;
     const slots = slotsOf(frames, name, { most: mostHeld(frames.length, whenFull), count: 0 }, release);
     this.#slots = slots;
     this.#free = [...slots];
     this.resource = new Resource({ name, undo: [...release, () => this.#audience.changes.tell()] });
     this.#audience = new Audience({ ring: this.resource, slots, whenFull, onFree: (slot) => this.#free.push(slot) });
     for (const frame of frames) frame.resource.dependOn(this.resource);
-    server.resource.dependOn(this.resource);
-    this.#audience.listen(server);
+    door.resource.dependOn(this.resource);
+    this.#audience.listen(door);
   }
 
   /** How many readers there are. */
@@ -165,6 +162,17 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     while (this.#audience.waitedFor > 0 && this.resource.isLive) await this.#audience.change(signal);
   }
 
+  /**
+   * Ends the ring once every reader has been notified of every frame that is published: they read those, then see the end, and
+   * keep what they have for as long as they want. {@link flush} waits for that, too: a reader that keeps a frame until it
+   * sees the end, as an encoder may, would hold it up for good.
+   */
+  async end(options: SignalOptions = {}): Promise<void> {
+    const { signal } = signalIn(optionsIn(options, WAIT).signal);
+    await this.#publishing.run(() => this.#audience.notified(signal), signal);
+    await this[Symbol.asyncDispose]();
+  }
+
   #turnOf(frame: T): Turn<T> {
     const given: unknown = frame;
     if (given instanceof Promise) {
@@ -242,23 +250,16 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 }
 
-/** The kernel shares these; an opaque fd would have to be handed over by its drivers at each turn. */
-const KINDS: readonly SentKind[] = ["dma-buf", "memfd"];
-
 function slotsOf<T extends Tensor | Frame>(
   frames: readonly T[],
   name: string,
   held: Held,
   release: Undo,
 ): readonly Slot<T>[] {
-  return allOrNothing("making a ring", () => {
-    const slots = frames.map((whole, i) => {
-      const message = outgoing({ mapped: whole, access: "read", kinds: KINDS, argument: `frames[${i}]` });
+  return allOrNothing("making a ring", () =>
+    frames.map((whole, i) => {
       const frame = new ReusedFrame(whole, `frame ${i} of ${name}`);
-      release.push(...message.release, frame.takeOver(name));
-      return new Slot(i, frame, message, held);
-    });
-    for (const { message } of slots) for (const fd of message.fds) sealAgainstWriters(fd);
-    return slots;
-  }, release);
+      release.push(frame.takeOver(name));
+      return new Slot(i, frame, held);
+    }), release);
 }

@@ -40,21 +40,22 @@ export class ArrayDevices {
 
   /**
    * The arrays of the context that is for a device, and which memory of it is meant. The number counts for memory that a
-   * device alone reaches: for other memory, libraries disagree what to say.
+   * device alone reaches: for other memory, libraries disagree what to say. Of unified memory, each driver is asked.
    *
    * @param argument what has said so
+   * @param address where the memory begins
    * @throws {ArgumentError} if no context is.
    */
-  arraysIn(contexts: readonly Context[], type: number, ordinal: number, argument: string) {
+  arraysIn(contexts: readonly Context[], type: number, ordinal: number, argument: string, address: bigint) {
     const device = this.#devices.find((one) => one.type === type);
     if (device === undefined) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
     const { name, memory, apis } = device;
-    let arrays: Arrays | undefined;
+    const all: Arrays[] = [];
     for (const context of contexts) {
-      if (context?.arrays === undefined || !apis.includes(context.api)) continue;
-      if (context.arrays.ordinal === ordinal) return { arrays: context.arrays, memory };
-      if (memory !== "device") arrays ??= context.arrays;
+      if (context?.arrays !== undefined && apis.includes(context.api)) all.push(context.arrays);
     }
+    const own = memory === "unified" && all.length > 1 ? all.find((one) => one.hasUnified?.(address)) : undefined;
+    const arrays = own ?? all.find((one) => one.ordinal === ordinal) ?? (memory === "device" ? undefined : all[0]);
     if (arrays !== undefined) return { arrays, memory };
     const where = memory === "device" ? `${name}, number ${ordinal}` : name;
     const open = `Pass an open context of ${apis.join(" or ")} on that device.`;

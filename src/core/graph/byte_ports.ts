@@ -32,11 +32,12 @@ export const BYTES: Manner<ByteRange> = {
   },
   fetches: (source, access) => reads(access) || source.hasGaps,
   export(source, kind, access) {
-    const { range, hasGaps } = source.described;
+    const { described } = source;
+    const { range } = described;
     const ports = portsOf(source.target)!;
     const { byteLength } = range;
     if (isAddressed(ports, kind)) return { port: new Port(kind, { value: range.address!, byteLength }) };
-    return ports.export!(firstPlane(source), kind, byteLength, access, hasGaps);
+    return ports.export!(firstPlane(source), kind, byteLength, access, described.hasGaps);
   },
   stage(source, stage, kind) {
     const { byteLength } = source.described.range;

@@ -1,6 +1,8 @@
 import { Printed, withFacts } from "../printed.ts";
 import type { Arrays, Memory, MemoryTarget, Natives } from "../contract.ts";
 import type { DeviceId } from "../device/device_id.ts";
+import type { FrameInfo } from "../layout/frame_info.ts";
+import type { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
@@ -39,6 +41,8 @@ export interface Target<T extends Tensor = Tensor> {
   readonly context: Context;
   /** True for a tensor of this memory. `graph.map` takes its result type from it. */
   is(value: Mapped): value is T;
+  /** Allocates a frame in it. Left out where there is no such memory, or the ports allocate it. */
+  allocateFrame?(info: FrameInfo): Frame<T>;
 }
 
 export function portsOf(target: Target): Memory | undefined {

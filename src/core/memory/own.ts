@@ -1,5 +1,5 @@
 import { type GiveBack, Resource } from "../life/resource.ts";
-import { allOrNothing, newUndo, type Undo } from "../life/undo.ts";
+import { newUndo, type Undo, undone } from "../life/undo.ts";
 import type { Access } from "./access.ts";
 import { Allocation, type Block } from "./allocation.ts";
 import { Grant } from "./grant.ts";
@@ -42,11 +42,14 @@ export function own(
     giveBack,
   }: Owning,
 ): Resource {
-  join(allocation);
+  join(allocation); // before anything else: to ask about a loan may end it, and free the block
   const leave = leaving(allocation);
-  // Throws where the lender's end has begun. Joined before: to ask about a loan may end it, and free the block.
-  const root = () => Grant.root(allocation, start, end, access, name);
-  const grants = [allOrNothing("joining a block", root, [leave])];
+  let grants: Grant[];
+  try {
+    grants = [Grant.root(allocation, start, end, access, name)];
+  } catch (error) { // the lender's end has begun
+    throw undone(error, [leave], "joining a block");
+  }
   if (undo.length === 0) undo.push(leave);
   else undo.unshift(leave);
   return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leave) });

@@ -38,16 +38,12 @@ const CHUNK = 512;
  * search and one short move. (A big Map whose keys come and go measured 20–40 µs an operation.)
  */
 export class AddressIndex {
-  readonly #chunks: Allocation[][] = [];
+  readonly #chunks: [first: Allocation[], ...Allocation[][]] = [[]];
 
   add(allocation: Allocation): void {
     const { at: start } = allocation;
     const at = this.#chunkFor(start);
     const chunk = this.#chunks[at];
-    if (chunk === undefined) {
-      this.#chunks.push([allocation]);
-      return;
-    }
     insertAt(chunk, lowerBound(chunk, start), allocation);
     if (chunk.length > CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
   }
@@ -59,7 +55,7 @@ export class AddressIndex {
     const index = lowerBound(chunk, start);
     if (chunk[index] !== allocation) return;
     removeAt(chunk, index);
-    if (chunk.length === 0) this.#chunks.splice(at, 1);
+    if (chunk.length === 0 && this.#chunks.length > 1) this.#chunks.splice(at, 1); // the last one stays, for the next
   }
 
   overlapping(address: bigint, byteLength: number): Allocation | undefined {
@@ -76,14 +72,14 @@ export class AddressIndex {
   }
 
   #chunkFor(start: number): number {
-    let low = 0;
+    let low = 1; // the first one begins with the lowest address there is
     let high = this.#chunks.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.#chunks[middle][0].at <= start) low = middle + 1;
       else high = middle;
     }
-    return Math.max(0, low - 1);
+    return low - 1;
   }
 }
 

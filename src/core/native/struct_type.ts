@@ -76,6 +76,8 @@ const FIELDS: Readonly<Partial<Record<FieldLayout["type"], readonly [byteLength:
 export class StructType<L extends StructLayout> {
   /** Up to the end of the last field: a minor version may have appended others since. */
   readonly byteLength: number;
+  /** The same, as C counts. */
+  readonly #length: bigint;
   readonly #api: string;
   readonly #Laid: new (address: Address, view: DataView<ArrayBuffer>) => InMemory<L>;
   readonly #copy: InMemory<L>;
@@ -91,6 +93,7 @@ export class StructType<L extends StructLayout> {
     this.#api = api;
     this.#Laid = Laid as unknown as new (address: Address, view: DataView<ArrayBuffer>) => InMemory<L>;
     this.byteLength = Math.max(...ends);
+    this.#length = BigInt(this.byteLength);
     this.#bytes = new Uint8Array(this.byteLength);
     this.#copy = new this.#Laid(NULL, new DataView(this.#bytes.buffer));
   }
@@ -107,7 +110,7 @@ export class StructType<L extends StructLayout> {
 
   /** What stands there now, which costs less than a view. It is valid until the next call. */
   copyOf(address: Address): InMemory<L> {
-    libc().memcpy(this.#bytes, address, BigInt(this.byteLength));
+    libc().memcpy(this.#bytes, address, this.#length);
     return this.#copy;
   }
 }

@@ -2,7 +2,7 @@ import type { Imported, MemoryTarget } from "../contract.ts";
 import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import type { Fence } from "../device/fence.ts";
 import { type ImagePort, type KnownMemory, type KnownObject, Port } from "../device/port.ts";
-import { nameOf } from "../graph/context.ts";
+import { nameOf, portsOf, type Target } from "../graph/context.ts";
 import { type Begun, giveBackOf, type HeldSide, holdAndBegin } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
@@ -81,6 +81,12 @@ export function allocateTensor<T extends Tensor>(target: MemoryTarget<T>, init: 
 export function allocateFrame<T extends Tensor>(target: MemoryTarget<T>, given: FrameInfo): Frame<T> {
   const info = frameInfo(given);
   return owned(target, `frame ${info.format}`, planeLayouts(info), info) as Frame<T>;
+}
+
+/** What allocates frames in memory of a kind; undefined where the kind has none of its own. */
+export function frameAllocator(target: Target): ((info: FrameInfo) => Frame) | undefined {
+  if (target.allocateFrame !== undefined) return (info) => target.allocateFrame!(info);
+  return portsOf(target)?.allocate === undefined ? undefined : (info) => allocateFrame(target as MemoryTarget, info);
 }
 
 /** What is known of memory that comes from outside. */

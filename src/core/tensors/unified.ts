@@ -73,6 +73,8 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   extends PointerMemory<T, C> {
   /** The checks of the API's arguments. */
   protected abstract readonly checks: Checks;
+  /** The native function that reports where an address lies. */
+  protected abstract readonly finder: string;
   /** What its blocks are known by. For mappers. */
   abstract readonly home: Home;
   /** True if host and device take turns in the experiment: what fails it then is not shared, and no driver moves it. */
@@ -132,12 +134,21 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
       const handle = this.checks.handleIn<Address>(pointer, "pointer");
       const at = layoutIn(init, LAYOUT_NAMES);
       this.context.resource?.assertLive();
-      const { base, byteLength, usm } = this.find(handle, at.byteOffset + at.byteLength);
+      const found = this.find(handle, at.byteOffset + at.byteLength);
+      if (found === undefined) {
+        throw this.checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`, undefined, this.finder);
+      }
+      const { base, byteLength, usm } = found;
       const start = Number(handle - base);
       this.checks.assertWithin({ byteOffset: start + at.byteOffset, byteLength: at.byteLength }, byteLength, "init");
       const block = { ...this.about(usm), address: base, byteLength };
       return adoptTensor<T>(this, { handle, release() {} }, { handle, layout: at, block, start }, { access });
     });
+  }
+
+  /** Whether an address is memory of this context, as its driver reports. For mappers. */
+  has(address: bigint): boolean {
+    return this.context.resource?.isLive !== false && this.find(address as Address, 1) !== undefined;
   }
 
   /** The block of an allocation of its native context; undefined for other memory. For mappers. */
@@ -170,10 +181,10 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   }
 
   /**
-   * What the driver reports of an address. One that reports no length has to know the last of `reach` bytes as well.
-   * @throws {ArgumentError} if the driver does not know it as memory of this context.
+   * What the driver reports of an address; undefined if it does not know it as memory of this context. One that reports no
+   * length has to know the last of `reach` bytes as well.
    */
-  protected abstract find(pointer: Address, reach: number): PointerFacts;
+  protected abstract find(pointer: Address, reach: number): PointerFacts | undefined;
 
   #classOf(kind: Exclude<UsmKind, "device">): MemoryClass<UnifiedContext> {
     const name = `${kind} memory, unified`;
@@ -303,5 +314,6 @@ export function usmArrays<T extends PointerTensor>(usm: UnifiedMemory<T>): Array
       return { handle: (tensor as T).address, byteOffset: 0, memory: "unified" };
     },
     attach: ({ handle, byteOffset }, init, options) => usm.attach(handle + BigInt(byteOffset), init, options),
+    hasUnified: (address) => usm.has(address),
   };
 }

@@ -1,13 +1,17 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
+import { type FrameInfo, frameInfo, planeLayouts } from "../../core/layout/frame_info.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
+import { Allocation } from "../../core/memory/allocation.ts";
+import { own } from "../../core/memory/own.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { CudaBlock } from "./block.ts";
-import { ownedTensor } from "./memory.ts";
+import { framed, ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaContext.allocate}. */
 export interface DeviceAllocation extends LayoutInit {
@@ -25,6 +29,18 @@ interface PlacedBlock {
 export function deviceTensor(context: CudaPrimaryContext, init: DeviceAllocation): CudaTensor {
   const { block, at } = deviceMemory(context, init);
   return ownedTensor(context, block, at);
+}
+
+export function deviceFrame(context: CudaPrimaryContext, given: FrameInfo): Frame<CudaTensor> {
+  const info = frameInfo(given);
+  context.resource.assertLive();
+  const layouts = planeLayouts(info);
+  const { byteOffset, byteLength } = layouts[layouts.length - 1];
+  const block = deviceBlock(context, byteOffset + byteLength);
+  const range = { start: 0, end: block.byteLength, owners: [context.resource] };
+  const resource = own({ name: `cuda frame ${info.format}`, allocation: new Allocation(block), ...range });
+  const { memory, deviceAddress: handle, hostAddress: hostHandle } = block;
+  return framed(context, resource, info, layouts.map((layout) => ({ handle, hostHandle, memory, layout })), {});
 }
 
 function deviceMemory(context: CudaPrimaryContext, init: DeviceAllocation): PlacedBlock {

@@ -28,11 +28,13 @@ export const ONNX_RUNTIME: ApiExaminer = {
 };
 
 function traitsOf(providers: readonly string[]): readonly Trait[] {
-  const why = providers.includes(CUDA) ? "sessions run on the CPU alone" : `this library has no ${CUDA}`;
+  const cuda = providers.includes(CUDA)
+    ? { label: "cuda", text: "memory of a GPU's in place: OnnxRuntimeContext.open({ on: cuda })" }
+    : { label: "closed", text: `memory of CUDA's: this library has no ${CUDA}` };
   return [
     { label: "models", text: "run on the CPU, on memory of the host's in place" },
     { label: "providers", text: providers.join(", ") },
-    { label: "closed", text: `memory of CUDA's: ${why}` },
+    cuda,
   ];
 }
 

@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { literal, type Names, optionsIn } from "../../core/argument.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { type Origin, pipeline } from "../pipeline.ts";
 import { checks, Flow, type Run } from "../stage.ts";
@@ -146,7 +146,7 @@ function timeOf(frame: Frame): number {
 
 function assertAbove(given: number, argument: string): void {
   if (typeof given === "number" && given > 0 && Number.isFinite(given)) return;
-  throw checks.wrong(argument, `expected a number above 0, got ${given}.`);
+  throw checks.wrong(argument, `expected a number above 0, got ${literal(given)}.`);
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -19,16 +19,20 @@ import { checks, Sink } from "../stage.ts";
  * @example
  * ```ts
  * import { GStreamerContext } from "@samepage/interop/gstreamer";
- * import { appSource } from "@samepage/interop/pipeline";
+ * import { fromGStreamer } from "@samepage/interop/pipeline";
  *
  * using gst = await GStreamerContext.open();
  * await using camera = gst.launch("videotestsrc num-buffers=3 ! appsink name=out sync=false");
  * let count = 0;
- * for await (using _ of appSource(camera, "out")) count++;
+ * for await (using _ of fromGStreamer(camera, "out")) count++;
  * console.log(count); // 3
  * ```
  */
-export function appSource(from: GStreamerPipeline, name: string, options: Omit<SinkOptions, "signal"> = {}): Source {
+export function fromGStreamer(
+  from: GStreamerPipeline,
+  name: string,
+  options: Omit<SinkOptions, "signal"> = {},
+): Source {
   const contexts = contextsOf(from);
   return new Source({ name, contexts, frames: ({ signal }) => from.sink(name, { ...options, signal }) });
 }
@@ -43,7 +47,7 @@ export function appSource(from: GStreamerPipeline, name: string, options: Omit<S
  * @param info what the frames are, where GStreamer has to know before the first one; the first one's if left out
  * @throws {ArgumentError} for what is no such pipeline. What `pipeline.source()` throws is thrown by the run.
  */
-export function appSink(
+export function toGStreamer(
   to: GStreamerPipeline,
   name: string,
   info?: FrameInfo,

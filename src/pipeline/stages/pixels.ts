@@ -44,10 +44,14 @@ export function crop(part: Part): Flow {
 function cropped(frame: Frame, part: Part): Frame {
   const { info } = frame;
   if (info.type !== "image" && info.type !== "picture") throw new StageError("crop", `${frame.name} is no picture.`);
+  const { x, y, width, height } = part;
+  if (x + width > info.width || y + height > info.height) {
+    const what = `a part of ${width} × ${height} at ${x}, ${y} does not lie in ${info.width} × ${info.height}.`;
+    throw new StageError("crop", what, { hint: "It ends at x + width and y + height." });
+  }
   const planes: Tensor[] = [];
   try {
     for (const plane of frame.planes) planes.push(partOf(plane, info, part));
-    const { width, height } = part;
     const whole = Frame.of(
       planes,
       frameInfo({ ...info, width, height } as FrameInfo),

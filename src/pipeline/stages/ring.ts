@@ -1,3 +1,4 @@
+import { BOOLEAN, integer } from "../../core/checks.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
@@ -28,6 +29,11 @@ export interface ToRingOptions {
   readonly join?: boolean;
 }
 
+/** The frames of a ring, at most. */
+const MOST_FRAMES = 1024;
+
+const TO_RING = { frames: integer(2, MOST_FRAMES), whenFull: true, join: BOOLEAN };
+
 /**
  * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
  * transform before it writes them there; without one, put {@link copy} before it. Readers come and go, and one that dies gives back what it had.
@@ -38,7 +44,7 @@ export interface ToRingOptions {
  */
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
   assertRings(rings);
-  const { frames: count = 4, whenFull, join = false } = options;
+  const { frames: count = 4, whenFull, join = false } = checks.optionsIn(options, TO_RING);
   let ring: RingWriter<Frame> | undefined;
   return new Sink({
     name: "to ring",
@@ -56,10 +62,7 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
         hint: "Put a transform before it that writes new frames: copy(), or one with gives().",
       });
     },
-    close: async () => {
-      await ring?.flush();
-      await ring?.[Symbol.asyncDispose]();
-    },
+    close: () => ring?.end(),
     abort: () => ring?.[Symbol.asyncDispose](),
   });
 }
@@ -74,6 +77,8 @@ export interface FromRingOptions {
   readonly reconnect?: boolean;
 }
 
+const FROM_RING = { contexts: true, wait: BOOLEAN, reconnect: BOOLEAN };
+
 /**
  * The frames of another process's ring, in its memory, with their metadata and times. They can be read.
  *
@@ -81,7 +86,7 @@ export interface FromRingOptions {
  */
 export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
   assertRings(rings);
-  const { contexts = [host], wait = false, reconnect = false } = options;
+  const { contexts = [host], wait = false, reconnect = false } = checks.optionsIn(options, FROM_RING);
   const all = [...contexts];
   return new Source({
     name: "from ring",
@@ -89,11 +94,36 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
     async *frames({ signal }) {
       const open = () => rings.open(path, { contexts: all, signal });
       do {
-        using reader = await (wait || reconnect ? whenThere(open, signal) : open());
-        for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield frame;
+        const reader = await (wait || reconnect ? whenThere(open, signal) : open());
+        const lives = new Lives(() => reader[Symbol.dispose]());
+        try {
+          for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield lives.with(frame);
+        } finally {
+          lives.end();
+        }
       } while (reconnect);
     },
   });
+}
+
+/** Calls back once no more frames come, and all that came have ended: they would end with their reader. */
+class Lives {
+  readonly #whenOver: () => void;
+  #count = 1;
+
+  constructor(whenOver: () => void) {
+    this.#whenOver = whenOver;
+  }
+
+  with(frame: Frame): Frame {
+    this.#count++;
+    frame.resource.undo.unshift(() => queueMicrotask(() => this.end())); // its turn ends first
+    return frame;
+  }
+
+  end(): void {
+    if (--this.#count === 0) this.#whenOver();
+  }
 }
 
 function assertRings(rings: Rings): void {

@@ -33,7 +33,11 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
       throw checks.wrongKind("branches", "lists of stages", pieces, "Write tee([a, b], [c]).");
     }
   }
-  const contexts = branches.flatMap((pieces) => pipeline(NOTHING, ...pieces).stages.flatMap((stage) => stage.contexts));
+  const contexts = branches.flatMap((pieces) => {
+    const { stages } = pipeline(NOTHING, ...pieces);
+    if (stages.at(-1) instanceof Sink) return stages.flatMap((stage) => stage.contexts);
+    throw checks.wrong("branches", "one has no sink at its end.", "Write tee([a, sink], [other]).");
+  });
   let running: readonly Branch[] | undefined;
   const begin = (run: Run) => running ??= branches.map((pieces) => new Branch(pieces, run));
   const end = async () => {

@@ -3,6 +3,7 @@ import {
   ArgumentError,
   DisposedError,
   host,
+  imageInfo,
   LayoutError,
   MapperGraph,
   NativeCallError,
@@ -75,6 +76,16 @@ export default table(import.meta, {
         for (const init of [undefined, null, 5, "x", {}, { shape: [1] }, { shape: [1], dtype: "u7" }]) {
           fails(`${init}`, () => make(any(init)));
         }
+      }
+    },
+  },
+  "frames of no format, and of no size": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      const info = imageInfo({ format: "NV12", width: 64, height: 48 });
+      for (const other of [{ format: "NV13" }, { width: 63 }, { height: -2 }, { type: "film" }]) {
+        fails(JSON.stringify(other), () => cuda.allocateFrame(any({ ...info, ...other })), LayoutError);
       }
     },
   },

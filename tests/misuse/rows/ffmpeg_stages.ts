@@ -4,10 +4,9 @@ import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import {
-  appSink,
-  appSource,
   decode,
   encode,
+  fromGStreamer,
   images,
   infer,
   kernel,
@@ -15,6 +14,7 @@ import {
   outline,
   pipeline,
   StageError,
+  toGStreamer,
   writeImages,
 } from "@samepage/interop/pipeline";
 import { any } from "../kit.ts";
@@ -71,20 +71,20 @@ export default table(import.meta, {
     (ffmpeg) => writeImages(ffmpeg, "out.png"),
     wrong("path", /no place for a number: out\.png/, /%04d/),
   ),
-  "appSource() of a context": {
-    run: () => appSource(any(host), "out"),
+  "fromGStreamer() of a context": {
+    run: () => fromGStreamer(any(host), "out"),
     fails: wrong("pipeline", /a pipeline of GStreamer's, got a HostContext/, /gst\.launch/),
   },
-  "appSink() of nothing": {
-    run: () => appSink(any(undefined), "in"),
+  "toGStreamer() of nothing": {
+    run: () => toGStreamer(any(undefined), "in"),
     fails: wrong("pipeline", /got undefined/, /gst\.launch/),
   },
-  "appSource() of an element that is not there": {
+  "fromGStreamer() of an element that is not there": {
     async run() {
       using gst = GStreamerContext.openSync();
       await using elements = gst.launch("videotestsrc num-buffers=1 ! appsink name=out");
       void elements.context;
-      await pipeline(appSource(elements, "none")).run();
+      await pipeline(fromGStreamer(elements, "none")).run();
     },
     fails: stage(/^none: /, /./),
   },

@@ -1,4 +1,4 @@
-import { DisposedError, InteropError, NativeCallError } from "@samepage/interop";
+import { DisposedError, host, InteropError, NativeCallError } from "@samepage/interop";
 import { type InferenceContext, OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
 import { onnxModel } from "../../inference/onnx.ts";
 import { LIBRARY } from "../../onnxruntime/open.ts";
@@ -52,16 +52,20 @@ export default table(import.meta, {
     ...{ error: InteropError, api: "onnxruntime", fn: "GetOnnxTypeFromTypeInfo" },
     ...{ message: /inputs\.x is no tensor/, hint: /Convert the model/ },
   }),
+  "a provider that there is not": row(
+    (ort) => void ort.compileSync(SIGMOID, { providers: ["CUDAExecutionProvider"] }),
+    wrong("providers[0]", /there is no CUDAExecutionProvider/, /This library has .*CPUExecutionProvider/),
+  ),
+  "providers that are no list": row(
+    (ort) => void ort.compileSync(SIGMOID, { providers: any("CPUExecutionProvider") }),
+    wrong("providers", /./),
+  ),
+  "a context that is not CUDA's to stand on": {
+    run: () => void OnnxRuntimeContext.open({ library: LIBRARY!, on: host }),
+    fails: wrong("on", /runs nothing on host/, /Pass a CudaContext/),
+  },
   "no threads": row(
     (ort) => ort.compile(SIGMOID, { threads: 0 }),
     wrong("threads", /an integer from 1 to 1024, got 0/),
   ),
-  "one thread, and runAsync()": row(async (ort) => {
-    using session = ort.compileSync(SIGMOID, { threads: 1 });
-    using x = ort.allocate({ shape: [1, 4], dtype: "f32" });
-    await session.runAsync({ x });
-  }, {
-    ...{ error: NativeCallError, api: "onnxruntime", fn: "RunAsync", message: /intra op thread pool/ },
-    ...{ code: 2, codeName: "ORT_INVALID_ARGUMENT", hint: /threads: 2/ },
-  }),
 });

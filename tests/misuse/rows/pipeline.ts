@@ -80,6 +80,14 @@ export default table(import.meta, {
     run: () => pipeline(source(), sink()).pipeThrough(copy()),
     fails: wrong("stages", /is a sink/, /tee\(\)/),
   },
+  "a sink where frames are to come out": {
+    run() {
+      fails("a source", () => source().pipeThrough(any(sink())), ArgumentError);
+      fails("a stream", () => source().pipeThrough(any(new WritableStream())), ArgumentError);
+      pipeline(source(), copy()).pipeThrough(any(sink()));
+    },
+    fails: wrong("stages", /no frames come out of a sink/, /pipeTo/),
+  },
   "a loop over a pipeline with a sink": {
     run: () => Array.fromAsync(pipeline(source(), sink())),
     fails: wrong("stages", /no frames come out/, /pipeline\.run/),
@@ -161,6 +169,25 @@ export default table(import.meta, {
     ...runs(source(), new Transform({ name: "x", gives: () => any({ type: "image" }), process: () => {} })),
     fails: stage(/x: format: expected a pixel format/, /Use one of/),
   },
+  "an output that is nothing": {
+    ...runs(source(), new Transform({ name: "x", gives: () => any(undefined), process: () => {} })),
+    fails: stage(/x: gives: expected what the frames are: imageInfo/),
+  },
+  "formats that no frame has": {
+    run() {
+      fails("none", () => new Sink({ name: "x", takes: { format: [] }, write: () => {} }), ArgumentError);
+      fails("a number", () => new Sink({ name: "x", takes: { format: any(5) }, write: () => {} }), ArgumentError);
+      new Sink({ name: "x", takes: { format: "nv12" }, write: () => {} });
+    },
+    fails: wrong("takes.format", /no frame is of "nv12"/, /"NV12"/),
+  },
+  "a branch without a sink": {
+    run() {
+      fails("nothing", () => tee([]), ArgumentError);
+      tee([sink()], [copy()]);
+    },
+    fails: wrong("branches", /no sink at its end/, /tee\(\[/),
+  },
   "a writer behind tee()": {
     ...runs(source(), tee([inPlace(() => {}), sink()], [sink()])),
     fails: stage(/^mine: it writes, and .* can only be read/, /copy\(\)/),
@@ -171,7 +198,7 @@ export default table(import.meta, {
   },
   "a part beyond the picture": {
     ...runs(source(), crop({ x: 4, y: 0, width: 8, height: 4 }), sink()),
-    fails: stage(/crop: .*reach past/),
+    fails: stage(/crop: a part of 8 × 4 at 4, 0 does not lie in 8 × 4/, /x \+ width/),
   },
   "a part of no width": {
     run: () => crop({ x: 0, y: 0, width: 0, height: 4 }),
@@ -193,6 +220,15 @@ export default table(import.meta, {
   "a ring for frames that lie elsewhere": {
     ...runs(source(), toRing(FrameRing, "/tmp/samepage-none")),
     fails: stage(/does not lie in the ring's memory/, /copy\(\)/),
+  },
+  "options of rings that they have not": {
+    run() {
+      fails("frames", () => toRing(FrameRing, "/tmp/none", { frames: 1 }), ArgumentError);
+      fails("join", () => toRing(FrameRing, "/tmp/none", { join: any("yes") }), ArgumentError);
+      fails("frame", () => toRing(FrameRing, "/tmp/none", any({ frame: 4 })), ArgumentError);
+      fromRing(FrameRing, "/tmp/none", any({ retry: true }));
+    },
+    fails: { ...wrong("options", /unknown property retry/, /contexts, wait, reconnect/), api: "core" },
   },
   "a ring that is not there": {
     run: () => Array.fromAsync(fromRing(FrameRing, "/tmp/samepage-not-there")),

@@ -131,7 +131,7 @@ export default table(import.meta, {
       await rejects("again", () => ring.publish(frame), ArgumentError);
       using shown = (await reader.next())!;
       await rejects("what was read", () => ring.publish(shown), ArgumentError);
-      say(ring.readers, reader.sequence, reader.missed, reader.credentials.pid === Deno.pid);
+      say(ring.readers, reader.sequence, reader.missed, reader.credentials?.pid === Deno.pid);
     }),
     says: ["1 1 0 true"],
   },
@@ -183,7 +183,9 @@ export default table(import.meta, {
   "invalid signals": {
     ...withRing(async (ring, reader) => {
       const none = { signal: any<AbortSignal>(5) };
-      for (const wait of [() => ring.next(none), () => ring.joined(none), () => ring.flush(none)]) {
+      for (
+        const wait of [() => ring.next(none), () => ring.joined(none), () => ring.flush(none), () => ring.end(none)]
+      ) {
         await rejects("ring", wait, ArgumentError);
       }
       await rejects("reader", () => reader.next(none), ArgumentError);
@@ -195,6 +197,7 @@ export default table(import.meta, {
       ring[Symbol.dispose]();
       for (const wait of [() => ring.next(), () => ring.joined()]) await rejects("ring", wait, DisposedError);
       await ring.flush();
+      await ring.end();
       say(String(await reader.next()));
       reader[Symbol.dispose]();
       await rejects("reader", () => reader.next(), DisposedError);

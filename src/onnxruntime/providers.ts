@@ -1,0 +1,87 @@
+import type { Address } from "../../ffi/address.ts";
+import { shown } from "../core/argument.ts";
+import { InteropError } from "../core/errors.ts";
+import type { Context } from "../core/graph/context.ts";
+import { thenUndo } from "../core/life/undo.ts";
+import { pinned, viewAt } from "../core/native/pin.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import { check, checks, ort, resultOf } from "./library.ts";
+
+const [CPU, CUDA] = ["CPUExecutionProvider", "CUDAExecutionProvider"];
+
+/** The names that the library has. */
+export function providersHere(): readonly string[] {
+  let count = 0;
+  const list = resultOf("GetAvailableProviders", (out) => {
+    const counted = new Int32Array(1);
+    const status = ort().GetAvailableProviders(out, counted);
+    count = counted[0];
+    return status;
+  });
+  return thenUndo("reading providers", () => {
+    const names = new BigUint64Array(viewAt(list, 8 * count, "onnxruntime").buffer);
+    return Array.from(names, (name) => textAt(name as Address)!);
+  }, [() => check(ort().ReleaseAvailableProviders(list, count), "ReleaseAvailableProviders")]);
+}
+
+/** Throws where the library does not run models on the GPU of CUDA's. */
+export function assertCuda(on: Context, version: string): void {
+  if (on.api !== "cuda") {
+    throw checks.wrong("on", `ONNX Runtime runs nothing on ${on.name} (${on.api}).`, "Pass a CudaContext.");
+  }
+  const all = providersHere();
+  if (all.includes(CUDA)) return;
+  throw new InteropError(`ONNX Runtime ${version} has no ${CUDA}: it has ${all.join(", ")}.`, {
+    ...{ api: "onnxruntime", fn: "GetAvailableProviders", hint: "Install one with CUDA: pip install onnxruntime-gpu." },
+  });
+}
+
+/** The providers that a program names, checked; CUDA's is the first on a GPU, and the CPU's needs no name. */
+export function providersIn(given: readonly string[] | undefined, on: Context | undefined): readonly string[] {
+  const named = given === undefined ? [] : checks.itemsIn(given, "providers");
+  const all = providersHere();
+  for (const [i, name] of named.entries()) {
+    checks.assertText(name, `providers[${i}]`);
+    if (!all.includes(name)) {
+      throw checks.wrong(`providers[${i}]`, `there is no ${shown(name)}.`, `This library has ${all.join(", ")}.`);
+    }
+    if (name === CUDA && on === undefined) {
+      const hint = "Open ONNX Runtime on it: OnnxRuntimeContext.open({ on: cuda }).";
+      throw checks.wrong(`providers[${i}]`, `${CUDA} needs the memory and the stream of a CudaContext.`, hint);
+    }
+  }
+  const others = named.filter((name) => name !== CPU);
+  return on === undefined || others.includes(CUDA) ? others : [CUDA, ...others];
+}
+
+/** Appends them to the options of a session. */
+export function appendProviders(settings: Address, names: readonly string[], on: Context | undefined): void {
+  for (const name of names) {
+    if (name === CUDA) appendCuda(settings, on!);
+    else appendByName(settings, name);
+  }
+}
+
+/** Those that need no objects of a program's. */
+function appendByName(settings: Address, name: string): void {
+  const fn = "SessionOptionsAppendExecutionProvider";
+  const status = ort()[fn](settings, cString(name), null, null, 0n);
+  check(status, fn, { hint: `${name} may need options, or a library, that it does not have here.` });
+}
+
+/** By the number of the GPU, and the stream of samepage's on it. */
+function appendCuda(settings: Address, { arrays, natives }: Context): void {
+  const options = resultOf("CreateCUDAProviderOptions", (out) => ort().CreateCUDAProviderOptions(out));
+  thenUndo("appending CUDA's provider", () => {
+    const [keys, given] = [["device_id", "user_compute_stream"], [arrays!.ordinal, natives!.handles().stream]];
+    const texts = [...keys, ...given].map((text) => `${text}\0`);
+    pinned(new TextEncoder().encode(texts.join("")), "onnxruntime", (start) => {
+      let at = start;
+      const places = BigUint64Array.from(texts, ({ length }) => (at = at + BigInt(length) as Address) - BigInt(length));
+      const [of, to] = [places.subarray(0, keys.length), places.subarray(keys.length)];
+      check(ort().UpdateCUDAProviderOptions(options, of, to, BigInt(keys.length)), "UpdateCUDAProviderOptions");
+    });
+    const fn = "SessionOptionsAppendExecutionProvider_CUDA_V2";
+    check(ort()[fn](settings, options), fn);
+  }, [() => ort().ReleaseCUDAProviderOptions(options)]);
+}

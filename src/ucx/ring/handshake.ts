@@ -1,0 +1,99 @@
+/**
+ * Who may come to a ring, and what its two sides say before the first frame.
+ *
+ * @module
+ */
+import { badMessage } from "../../channel/errors.ts";
+import { decimal, record, text } from "../../channel/fields.ts";
+import { jsonIn } from "../../channel/message.ts";
+import { FORMAT } from "../../channel/ring/notice.ts";
+import { wrongInAddress } from "../ticket.ts";
+import type { Stream } from "./stream.ts";
+
+/** The key of a secret. */
+export type Secret = Promise<CryptoKey>;
+
+const HMAC = { name: "HMAC", hash: "SHA-256" };
+const NONCE_BYTES = 32;
+const MAC_BYTES = 32;
+
+/** A worker's address has some 50 bytes a transport. */
+const LONGEST_ADDRESS = 16_384;
+const LONGEST_HELLO = 2 * LONGEST_ADDRESS;
+
+export function secretOf(bytes: Uint8Array<ArrayBuffer>): Secret {
+  return crypto.subtle.importKey("raw", bytes, HMAC, false, ["sign", "verify"]);
+}
+
+/** A reader's proof comes first: who does not know the secret learns nothing that depends on it. */
+const PROOFS = ["reader", "writer"] as const;
+
+/** Throws unless the other side knows the secret, which does not travel. @throws {MessageError} */
+export async function assertKnown(stream: Stream, secret: Secret, side: (typeof PROOFS)[number]): Promise<void> {
+  const key = await secret;
+  const own = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  await stream.send(own);
+  const theirs = await exactly(stream, NONCE_BYTES, "nonce");
+  for (const proof of PROOFS) {
+    const isOwn = proof === side;
+    const [by, to] = isOwn ? [own, theirs] : [theirs, own];
+    const claim = new Uint8Array([...new TextEncoder().encode(`samepage ring ${FORMAT} ${proof} `), ...by, ...to]);
+    if (isOwn) await stream.send(new Uint8Array(await crypto.subtle.sign(HMAC, key, claim)));
+    else if (!await crypto.subtle.verify(HMAC, key, await exactly(stream, MAC_BYTES, "proof"), claim)) {
+      throw badMessage("proof", `the ${proof} does not know the secret.`);
+    }
+  }
+}
+
+async function exactly(stream: Stream, length: number, what: string): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await stream.receive(length);
+  if (bytes.length === length) return bytes;
+  throw badMessage(what, `expected ${length} bytes, got ${bytes.length}.`);
+}
+
+/** What a reader says of itself: where its worker is, and the tags of the notices that come and go. */
+export interface Hello {
+  readonly worker: Uint8Array<ArrayBuffer>;
+  /** Of the writer's notices: nobody else knows it. */
+  readonly published: bigint;
+  /** Of the reader's. */
+  readonly released: bigint;
+}
+
+export function helloOf(worker: Uint8Array<ArrayBuffer>): Hello {
+  const [published, released] = crypto.getRandomValues(new BigUint64Array(2));
+  return { worker, published, released };
+}
+
+export async function sendHello(stream: Stream, { worker, published, released }: Hello): Promise<void> {
+  const body = { worker: worker.toBase64(), published: `${published}`, released: `${released}`, notices: FORMAT };
+  await stream.send(new TextEncoder().encode(JSON.stringify(body)));
+}
+
+/** @throws {MessageError} if it is anything else. */
+export async function receiveHello(stream: Stream): Promise<Hello> {
+  return helloIn(await stream.receive(LONGEST_HELLO));
+}
+
+export function helloIn(bytes: Uint8Array<ArrayBuffer>): Hello {
+  const body = record(jsonIn(bytes), "hello", ["worker", "published", "released", "notices"]);
+  if (body.notices !== FORMAT) throw badMessage("notices", `expected ${FORMAT}: let both sides have one version.`);
+  const [published, released] = [body.published, body.released].map((tag) => decimal(tag, "tag", "unsigned"));
+  if (published === released) throw badMessage("tag", "both are the same.");
+  return { worker: addressIn(text(body.worker, "worker", LONGEST_HELLO)), published, released };
+}
+
+function addressIn(given: string): Uint8Array<ArrayBuffer> {
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = Uint8Array.fromBase64(given);
+  } catch (cause) {
+    throw badMessage("worker", "expected base64.", cause);
+  }
+  if (bytes.length === 0 || bytes.length > LONGEST_ADDRESS) {
+    throw badMessage("worker", `expected 1 to ${LONGEST_ADDRESS} bytes, got ${bytes.length}.`);
+  }
+  const wrong = wrongInAddress(bytes);
+  if (wrong !== undefined) throw badMessage("worker", wrong);
+  return bytes;
+}

@@ -1,0 +1,228 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../../ffi/ucx/errors.ts";
+import { readUcpTagRecvInfo, ucp_tag_recv_info_t } from "../../../ffi/ucx/structs.ts";
+import { badMessage } from "../../channel/errors.ts";
+import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
+import { Changes } from "../../channel/ring/changes.ts";
+import type { Link } from "../../channel/ring/link.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { allOrNothing, type Undo } from "../../core/life/undo.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import type { Readiness } from "../../core/native/poller.ts";
+import { codeIn, PLAIN, type Step, UcxLane } from "../endpoint.ts";
+import { API, ucp, ucxError } from "../library.ts";
+import type { Advancing, UcpWorker } from "../worker.ts";
+import type { Stream } from "./stream.ts";
+
+/** A notice has 24 bytes, and what is known of a frame follows them. */
+const LONGEST = LONGEST_BODY + 24;
+
+const EXACTLY = 2n ** 64n - 1n;
+
+/** How often each side lets the other know that it is there, in a timeout. */
+const BEATS = 4;
+
+const BEAT = new Uint8Array(); // as a message: four bytes of zeros
+
+const info = new DataView(new ArrayBuffer(ucp_tag_recv_info_t.size));
+
+export interface LinkInit {
+  readonly name: string;
+  readonly worker: UcpWorker;
+  /** Where the other side's worker is. */
+  readonly address: Uint8Array<ArrayBuffer>;
+  readonly stream: Stream;
+  /** The tags of the notices that this side sends, and of those that it takes. */
+  readonly sends: bigint;
+  readonly takes: bigint;
+  readonly timeout: number;
+}
+
+/** A message on its way into memory of this side's. */
+interface Receiving {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly request: Address;
+}
+
+/** Messages that had not come whole at the end of their link: UCX may still write there. */
+const abandoned = new Set<Receiving>();
+
+/**
+ * The other side of a ring over UCX. Notices are tagged messages, of tags that nobody else knows. That it has ended is seen
+ * by the stream, over which both sides say a few times in each timeout that they are there.
+ */
+export class UcxLink implements Link, Advancing {
+  readonly resource: Resource;
+  readonly who: string;
+  readonly lane: UcxLane;
+  readonly #worker: UcpWorker;
+  readonly #stream: Stream;
+  readonly #takes: bigint;
+  readonly #sends: bigint;
+  readonly #timeout: number;
+  readonly #inbox: DataView<ArrayBuffer>[] = [];
+  readonly #changes: Changes = new Changes();
+  #receiving: Receiving | undefined;
+  #hasEnded = false;
+  #failure: unknown;
+  #heard = 0;
+  #isSending = false;
+  #beats: ReturnType<typeof setInterval> | undefined;
+
+  /** Takes the stream over. */
+  constructor({ name, worker, address, stream, sends, takes, timeout }: LinkInit, undo: Undo) {
+    this.who = name;
+    this.#worker = worker;
+    this.#stream = stream;
+    this.#takes = takes;
+    this.#sends = sends;
+    this.#timeout = timeout;
+    [this.lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
+      const lane = new UcxLane(worker, address, timeout, { failed: (_mark, error) => this.#lose(error) });
+      undo.push(() => lane.close());
+      worker.join(this);
+      undo.push(() => this.#leave());
+      undo.push(() => clearInterval(this.#beats));
+      undo.push(() => stream.close());
+      undo.push(() => this.#changes.tell());
+      return [lane, new Resource({ name: `ring's link to ${name}`, undo })];
+    }, undo);
+  }
+
+  /** From now on, both sides say on the stream that they are there, and nothing else. */
+  begin(): this {
+    this.#heard = performance.now();
+    this.#beats = setInterval(() => this.#beat(), this.#timeout / BEATS);
+    void this.#listen();
+    return this;
+  }
+
+  /** Does UCX write into this side's memory no more? */
+  get isIdle(): boolean {
+    return this.lane.poll(this.lane.given) >= this.lane.given;
+  }
+
+  take<T>(look: Look<T>): T | "later" | "ended" {
+    this.resource.assertLive();
+    this.#worker.advance();
+    if (this.#failure !== undefined) throw this.#failure;
+    const notice = this.#inbox.shift();
+    if (notice !== undefined) return look(notice, notice.byteLength, NO_FDS);
+    return this.#hasEnded ? "ended" : "later";
+  }
+
+  async ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void> {
+    while (!this.#isReady(readiness)) {
+      await this.#changes.next(signal);
+      this.resource.assertLive();
+    }
+  }
+
+  sendNow(bytes: Uint8Array): boolean {
+    this.resource.assertLive();
+    const copy = new Uint8Array(new ArrayBuffer(bytes.length));
+    copy.set(bytes);
+    this.#begin({
+      fn: "ucp_tag_send_nbx",
+      start: (endpoint, param) =>
+        ucp().ucp_tag_send_nbx(endpoint, addressOf(copy, API), BigInt(copy.length), this.#sends, param),
+    });
+    return true;
+  }
+
+  async send(bytes: Uint8Array): Promise<void> {
+    await Promise.resolve(this.sendNow(bytes));
+  }
+
+  /** Carries out a step behind all others. @throws the signal's reason where it is aborted: the step goes on. */
+  async carryOut(step: Step, signal: AbortSignal | undefined): Promise<void> {
+    await this.#done(this.#begin(step), signal);
+    // Who was away for so long was given up by the other side, whose memory is in use by others now.
+    if (performance.now() - this.#heard > this.#timeout) throw this.#late();
+  }
+
+  sent(signal: AbortSignal | undefined): Promise<void> {
+    return this.#done(this.lane.given, signal);
+  }
+
+  /** Takes what has come: UCX calls nobody back. */
+  look(): void {
+    for (;;) {
+      this.#receiving ??= this.#next();
+      if (this.#receiving === undefined) return;
+      const { bytes, request } = this.#receiving;
+      const code = request === NULL ? 0 : codeIn(request) ?? ucp().ucp_request_check_status(request);
+      if (code === UCS_INPROGRESS) return;
+      if (request !== NULL && codeIn(request) === undefined) ucp().ucp_request_free(request);
+      this.#receiving = undefined;
+      if (code !== 0) return this.#lose(ucxError(code, "ucp_tag_msg_recv_nbx"));
+      this.#inbox.push(new DataView(bytes.buffer));
+      this.#changes.tell();
+    }
+  }
+
+  #next(): Receiving | undefined {
+    const { handle } = this.#worker;
+    const message = ucp().ucp_tag_probe_nb(handle, this.#takes, EXACTLY, 1, info);
+    if (message === 0n) return undefined;
+    const length = Number(readUcpTagRecvInfo(info, 0).length);
+    const bytes = new Uint8Array(new ArrayBuffer(Math.min(length, LONGEST)));
+    if (length > LONGEST) this.#lose(badMessage("notice", `expected at most ${LONGEST} bytes, got ${length}.`));
+    const at = addressOf(bytes, API);
+    return { bytes, request: ucp().ucp_tag_msg_recv_nbx(handle, at, BigInt(bytes.length), message, PLAIN) };
+  }
+
+  #begin(step: Step): number {
+    const code = this.lane.give([step]);
+    if (code !== 0) throw ucxError(code, step.fn);
+    return this.lane.given;
+  }
+
+  async #done(mark: number, signal: AbortSignal | undefined): Promise<void> {
+    this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
+    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
+    this.resource.assertLive();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #isReady(readiness: Readiness): boolean {
+    return this.#failure !== undefined || this.#hasEnded || (readiness === "read" && this.#inbox.length > 0);
+  }
+
+  #lose(error: unknown): void {
+    this.#failure ??= error;
+    this.#changes.tell();
+  }
+
+  #late(): Error {
+    return ucxError(UCS_ERR_TIMED_OUT, "a ring's link");
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      for (let some; (some = await this.#stream.some()) !== undefined;) {
+        if (some.some((byte) => byte !== 0)) throw badMessage("stream", "expected signs of life alone.");
+        this.#heard = performance.now();
+      }
+      this.#hasEnded = true;
+      this.#changes.tell();
+    } catch (error) {
+      if (error instanceof Deno.errors.ConnectionReset) this.#hasEnded = true;
+      else this.#lose(error);
+      this.#changes.tell();
+    }
+  }
+
+  #beat(): void {
+    if (performance.now() - this.#heard > this.#timeout) return this.#lose(this.#late());
+    if (this.#isSending) return;
+    this.#isSending = true;
+    const sent = this.#stream.send(BEAT).catch(() => {}); // its reader finds out why
+    sent.then(() => this.#isSending = false);
+  }
+
+  #leave(): void {
+    this.#worker.leave(this);
+    if (this.#receiving !== undefined) abandoned.add(this.#receiving);
+  }
+}

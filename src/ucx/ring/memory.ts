@@ -1,0 +1,94 @@
+/**
+ * A ring's frames, as the writer's side describes them, and as the reader's side makes room for them.
+ *
+ * @module
+ */
+import type { Address } from "../../../ffi/address.ts";
+import { NULL } from "../../../ffi/address.ts";
+import { bodyOf, type Description, descriptionIn } from "../../channel/description.ts";
+import { asArgument, badMessage } from "../../channel/errors.ts";
+import { decoded, encoded, jsonIn, KINDS } from "../../channel/message.ts";
+import { ReceivedFds } from "../../channel/packet.ts";
+import { incoming } from "../../channel/transfer.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { layout, moved } from "../../core/layout/layout.ts";
+import { ledger } from "../../core/life/ledger.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
+import { countForeignMapping } from "../../core/native/foreign_addresses.ts";
+import { createMemfd } from "../../core/native/memfd.ts";
+import { Frame, planesOf } from "../../core/tensors/frame.ts";
+import type { Mapped } from "../../core/tensors/mapped.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { checks } from "../library.ts";
+import { hostPlaceOf } from "../place.ts";
+import type { Placed } from "../share.ts";
+
+/** A reader keeps each frame in one memfd, as if it had come by its fd. */
+const FDS = 1;
+
+/** Where a frame lies, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
+export function placed(mapped: Mapped, argument: string): Placed {
+  const { first, byteLength } = extentOf(mapped, argument);
+  const bytes = layout({ shape: [byteLength], dtype: "u8" });
+  return { layout: bytes, address: hostPlaceOf(first, argument), owner: mapped.resource };
+}
+
+/** What a reader has to know of a frame: a message of the channel's, whose memory the reader makes. */
+export function described(mapped: Mapped, argument: string): Uint8Array<ArrayBuffer> {
+  const { planes, first, byteLength } = extentOf(mapped, argument);
+  const description: Description = {
+    memory: "memfd",
+    access: "read",
+    objects: [{ offset: 0, byteLength }],
+    planes: planes.map(({ layout, grant }) => moved(layout, grant.start - first.grant.start)),
+    ...(mapped instanceof Frame ? { info: mapped.info, metadata: mapped.metadata } : {}),
+  };
+  try {
+    return encoded(KINDS.memory, FDS, bodyOf(description));
+  } catch (error) {
+    throw asArgument(error, argument, `no message can describe ${mapped.name}`);
+  }
+}
+
+function extentOf(mapped: Mapped, argument: string) {
+  const planes = planesOf(mapped);
+  const first = planes.reduce((least, plane) => plane.grant.start < least.grant.start ? plane : least);
+  if (planes.some(({ grant }) => grant.allocation !== first.grant.allocation)) {
+    const remedy = "Allocate it as a whole: host.allocateFrame(info).";
+    throw checks.wrong(argument, "its planes lie in several blocks, and a reader gets one.", remedy);
+  }
+  return { planes, first, byteLength: Math.max(...planes.map(({ grant }) => grant.end)) - first.grant.start };
+}
+
+/** A frame of this side's, and where the writer's bytes go. */
+export interface Room {
+  readonly frame: Tensor | Frame;
+  readonly address: Address;
+  readonly byteLength: number;
+}
+
+/**
+ * Makes room for a frame, from what a writer says. `isIdle` says whether UCX writes there no more.
+ *
+ * @throws {MessageError} if what it says is wrong.
+ */
+export function roomFor(
+  message: Uint8Array<ArrayBuffer>,
+  targets: readonly Target[],
+  isIdle: () => boolean,
+  undo: Undo,
+): Room {
+  const { kind, body } = decoded(message, FDS);
+  if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, a frame's, got ${kind}.`);
+  const { memory, objects: [{ offset, byteLength }, ...others], access } = descriptionIn(jsonIn(body));
+  if (memory !== "memfd" || access !== "read") throw badMessage("memory", "expected a memfd to read.");
+  if (offset !== 0 || others.length > 0) throw badMessage("objects", "expected one that begins at 0.");
+  const { fd, memfd } = createMemfd(byteLength, undo);
+  undo.push(countForeignMapping(byteLength));
+  const pages = Math.ceil(byteLength / PAGE) * PAGE;
+  const address = mapPages(NULL, pages, fd);
+  undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
+  const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
+  return { frame, address, byteLength };
+}

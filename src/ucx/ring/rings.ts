@@ -1,0 +1,290 @@
+import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
+import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
+import { badMessage } from "../../channel/errors.ts";
+import { LONGEST_BODY } from "../../channel/packet.ts";
+import { type ChannelOptions, channelOptions, signalIn, type SignalOptions } from "../../channel/options.ts";
+import { beginningIn } from "../../channel/ring/beginning.ts";
+import type { Arrival, Door, Joined } from "../../channel/ring/link.ts";
+import { RingReader } from "../../channel/ring/reader.ts";
+import { type RingOptions, ringOptions } from "../../channel/ring/ring.ts";
+import { RingWriter } from "../../channel/ring/writer.ts";
+import { type Names, optionsIn } from "../../core/argument.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { checks, ucp, ucxError } from "../library.ts";
+import { serve } from "../share.ts";
+import { type Ticket, unpackTicket } from "../ticket.ts";
+import type { UcpWorker } from "../worker.ts";
+import { helloOf, receiveHello, sendHello } from "./handshake.ts";
+import { UcxLink } from "./link.ts";
+import { described, placed, type Room, roomFor } from "./memory.ts";
+import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions } from "./sockets.ts";
+import { type Conn, Stream } from "./stream.ts";
+
+/** Options of {@link UcxRings.create}. */
+export type UcxRingOptions<T extends Tensor | Frame> = Omit<RingOptions<T>, "allow">;
+
+/** Options of {@link UcxRings.open}. */
+export interface OpenUcxRingOptions extends Pick<ChannelOptions, "contexts">, SignalOptions {}
+
+const CREATE: Names<UcxRingOptions<Frame>> = { frames: true, whenFull: true };
+const OPEN: Names<OpenUcxRingOptions> = { contexts: true, signal: true };
+
+/** A header has 16 bytes. */
+const LONGEST_MESSAGE = LONGEST_BODY + 16;
+const LONGEST_TICKET = 2 ** 20;
+
+/** So many may be on their way in at a time: who connects and says nothing keeps out no others for long. */
+const MOST_ARRIVING = 64;
+
+/**
+ * Rings between processes that have no memory in common: a reader gets each frame by one `get` into memory of its own. All
+ * else is as in `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
+ *
+ * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
+ */
+export class UcxRings {
+  readonly #context: UcpContextH;
+  readonly #worker: UcpWorker;
+  readonly #owner: Resource;
+  readonly #meeting: Meeting;
+
+  /** Made by {@link UcxContext.rings}. */
+  constructor(context: UcpContextH, worker: UcpWorker, owner: Resource, options: UcxRingsOptions) {
+    this.#context = context;
+    this.#worker = worker;
+    this.#owner = owner;
+    this.#meeting = meetingIn(options);
+  }
+
+  /**
+   * Makes a ring, and listens for its readers.
+   *
+   * @param address `"host:port"`, or what the program's `listen` takes
+   * @param options frames in memory that the CPU sees, each in one block: the host's, pinned memory
+   * @throws {ArgumentError} for other frames or another address.
+   * @throws {NativeCallError} if nobody can listen there, or UCX cannot register the memory.
+   */
+  create<T extends Tensor | Frame>(address: string, options: UcxRingOptions<T>): RingWriter<T> {
+    checks.assertText(address, "address");
+    const { frames, whenFull } = ringOptions(optionsIn(options, CREATE));
+    this.#owner.assertLive();
+    const argument = (i: number) => `frames[${i}]`;
+    const memory = frames.map((frame, i) => placed(frame, argument(i)));
+    const descriptions = frames.map((frame, i) => described(frame, argument(i)));
+    const undo: Undo = [];
+    return allOrNothing("making a ring", () => {
+      const { ticket, worker } = serve(this.#context, memory, "read", undo);
+      const listener = listening(this.#meeting, address);
+      undo.push(() => listener.close());
+      const resource = new Resource({ name: `door of a ring at ${address}`, undo });
+      const door = new UcxDoor(address, resource, listener, this.#meeting, worker, [...descriptions, ticket]);
+      const ring = new RingWriter<T>(door, frames, whenFull);
+      ring.resource.dependOn(this.#owner);
+      return ring;
+    }, undo);
+  }
+
+  /**
+   * Joins the ring at an address. It gives the frames that are published from now on, in memory of this side's, for reading.
+   *
+   * @typeParam T what they are in the first of `contexts` that imports a memfd: `Frame<HostTensor>`
+   * @throws {NativeCallError} ECONNREFUSED or ENOENT if nobody listens there; UCS_ERR_TIMED_OUT if its writer says nothing.
+   * @throws {MessageError} if its writer does not know the secret, or what it says makes no sense.
+   */
+  async open<T extends Tensor | Frame = Frame>(address: string, options: OpenUcxRingOptions): Promise<RingReader<T>> {
+    checks.assertText(address, "address");
+    const { signal, ...channel } = optionsIn(options, OPEN);
+    signalIn(signal);
+    const { targets } = channelOptions(channel);
+    this.#owner.assertLive();
+    signal?.throwIfAborted();
+    const conn = await connected(this.#meeting, address);
+    const joined = await within(
+      conn,
+      this.#meeting.timeout,
+      signal,
+      (stream) => this.#join<T>(stream, address, targets),
+    );
+    try {
+      const reader = new RingReader<T>(joined, `ring at ${address}`);
+      reader.resource.dependOn(this.#owner);
+      return reader;
+    } catch (error) {
+      throw undone(error, [() => joined.link.resource.dispose()], "opening a ring");
+    }
+  }
+
+  async #join<T extends Tensor | Frame>(
+    stream: Stream,
+    name: string,
+    targets: readonly Target[],
+  ): Promise<Joined<T>> {
+    const { timeout } = this.#meeting;
+    await this.#meeting.admit(stream, "reader");
+    const hello = helloOf(this.#worker.address);
+    await sendHello(stream, hello);
+    const { count, whenFull } = beginningIn(await stream.receive(LONGEST_MESSAGE), 0);
+    const messages: Uint8Array<ArrayBuffer>[] = [];
+    for (let i = 0; i < count; i++) messages.push(await stream.receive(LONGEST_MESSAGE));
+    const { worker: address, tensors } = ticketIn(await stream.receive(LONGEST_TICKET), count);
+    this.#owner.assertLive();
+    const undo: Undo = [];
+    using frames = new DisposableStack();
+    return allOrNothing("joining a ring", () => {
+      let link: UcxLink | undefined;
+      const isIdle = () => link?.isIdle ?? true;
+      const rooms = messages.map((message) => {
+        const room = roomFor(message, targets, isIdle, undo);
+        frames.use(room.frame);
+        return room;
+      });
+      for (const [i, { byteLength }] of rooms.entries()) assertSame(byteLength, tensors[i].layout.byteLength);
+      const { released: sends, published: takes } = hello;
+      const made = link = new UcxLink({ name, worker: this.#worker, address, stream, sends, takes, timeout }, undo);
+      const gets = tensors.map(({ key, address }, i) => getting(rooms[i], address, made.lane.unpack(key)));
+      const fetch = (index: number, signal: AbortSignal | undefined) => made.carryOut(gets[index], signal);
+      frames.move();
+      made.begin();
+      return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
+    }, undo);
+  }
+}
+
+function getting({ address, byteLength }: Room, from: bigint, key: ReturnType<UcxLink["lane"]["unpack"]>) {
+  const start: Parameters<UcxLink["carryOut"]>[0]["start"] = (endpoint, param) =>
+    ucp().ucp_get_nbx(endpoint, address, BigInt(byteLength), from, key, param);
+  return { fn: "ucp_get_nbx", start };
+}
+
+/** The writer's memory. A ticket that makes no sense is its message's fault. */
+function ticketIn(bytes: Uint8Array<ArrayBuffer>, count: number): Ticket {
+  let ticket: Ticket;
+  try {
+    ticket = unpackTicket(bytes);
+  } catch (cause) {
+    throw badMessage("ticket", "it is damaged.", cause);
+  }
+  if (ticket.tensors.length === count) return ticket;
+  throw badMessage("ticket", `expected ${count} frames, got ${ticket.tensors.length}.`);
+}
+
+function assertSame(described: number, shared: number): void {
+  if (described === shared) return;
+  throw badMessage("ticket", `a frame has ${described} bytes, and ${shared} of it are shared.`);
+}
+
+function listening(meeting: Meeting, address: string): UcxListener {
+  try {
+    return meeting.listen(address);
+  } catch (error) {
+    throw socketError(error, "listen");
+  }
+}
+
+async function connected(meeting: Meeting, address: string): Promise<Conn> {
+  try {
+    return await meeting.connect(address);
+  } catch (error) {
+    throw socketError(error, "connect");
+  }
+}
+
+/** Has both sides agree in time; closes the connection if they do not. */
+async function within<R>(
+  conn: Conn,
+  timeout: number,
+  signal: AbortSignal | undefined,
+  agree: (stream: Stream) => Promise<R>,
+): Promise<R> {
+  const stream = new Stream(conn);
+  const late = AbortSignal.timeout(timeout);
+  const over = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const close = () => stream.close();
+  over.addEventListener("abort", close);
+  try {
+    return await agree(stream);
+  } catch (error) {
+    stream.close();
+    signal?.throwIfAborted();
+    throw late.aborted ? ucxError(UCS_ERR_TIMED_OUT, "the handshake of a ring", { cause: error }) : error;
+  } finally {
+    over.removeEventListener("abort", close);
+  }
+}
+
+class UcxDoor implements Door {
+  readonly path: string;
+  readonly resource: Resource;
+  readonly #listener: UcxListener;
+  readonly #meeting: Meeting;
+  readonly #worker: UcpWorker;
+  /** The frames' descriptions, and the ticket. */
+  readonly #messages: readonly Uint8Array[];
+  #arriving = 0;
+
+  constructor(
+    path: string,
+    resource: Resource,
+    listener: UcxListener,
+    meeting: Meeting,
+    worker: UcpWorker,
+    messages: readonly Uint8Array[],
+  ) {
+    this.path = path;
+    this.resource = resource;
+    this.#listener = listener;
+    this.#meeting = meeting;
+    this.#worker = worker;
+    this.#messages = messages;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Arrival> {
+    while (this.resource.isLive) {
+      let conn: Conn;
+      try {
+        conn = await this.#listener.accept();
+      } catch (error) {
+        if (!this.resource.isLive) return;
+        throw error;
+      }
+      if (this.#arriving >= MOST_ARRIVING) conn.close();
+      else yield { welcome: (ring, beginning) => this.#welcome(conn, ring, beginning) };
+    }
+  }
+
+  async #welcome(conn: Conn, ring: Resource, beginning: Uint8Array<ArrayBuffer>): Promise<UcxLink> {
+    const { timeout } = this.#meeting;
+    this.#arriving++;
+    try {
+      return await within(conn, timeout, undefined, async (stream) => {
+        await this.#meeting.admit(stream, "writer");
+        const { worker: address, published: sends, released: takes } = await receiveHello(stream);
+        ring.assertLive();
+        const undo: Undo = [];
+        const init = { name: nameOf(conn), worker: this.#worker, address, stream, sends, takes, timeout };
+        const link = allOrNothing("letting a reader in", () => new UcxLink(init, undo), undo);
+        link.resource.dependOn(ring);
+        try {
+          for (const message of [beginning, ...this.#messages]) await stream.send(message);
+          return link.begin();
+        } catch (error) {
+          throw undone(error, [() => link.resource.dispose()], "letting a reader in");
+        }
+      });
+    } finally {
+      this.#arriving--;
+    }
+  }
+}
+
+/** Who is there, as far as the socket says. */
+function nameOf(conn: Conn): string {
+  const { remoteAddr } = conn as Partial<Deno.Conn>;
+  return remoteAddr !== undefined && "hostname" in remoteAddr
+    ? `the reader at ${remoteAddr.hostname}:${remoteAddr.port}`
+    : "a reader";
+}

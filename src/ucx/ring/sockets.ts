@@ -1,0 +1,117 @@
+/**
+ * Where the two sides of a ring meet: sockets that the program makes, or TCP with a secret.
+ *
+ * @module
+ */
+import { type Names, optionsIn } from "../../core/argument.ts";
+import { NativeCallError } from "../../core/errors.ts";
+import { errnoError } from "../../core/native/libc.ts";
+import { EADDRINUSE, ECONNREFUSED, ENOENT, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
+import { API, checks } from "../library.ts";
+import { assertKnown, type Secret, secretOf } from "./handshake.ts";
+import type { Conn, Stream } from "./stream.ts";
+
+/** What gives a ring's writer those who connect to it: a listener of Deno's. */
+export interface UcxListener {
+  /** The next one that connects. */
+  accept(): Promise<Conn>;
+  /** Ends it: `accept` rejects. */
+  close(): void;
+}
+
+/** Options of {@link UcxContext.rings}. */
+export interface UcxRingsOptions {
+  /**
+   * What both sides know, 16 bytes or more: they meet at `"host:port"` by TCP, and each has to prove that it knows the
+   * secret, which does not travel. A port alone is one of 127.0.0.1.
+   */
+  readonly secret?: string | Uint8Array;
+  /** In place of a secret: makes what a writer listens at. TLS, or a Unix socket: whoever connects is let in. */
+  readonly listen?: (address: string) => UcxListener;
+  /** In place of a secret: makes a reader's connection. */
+  readonly connect?: (address: string) => Promise<Conn>;
+  /**
+   * Milliseconds after which a side that is not heard of is given up, 10,000 by default. A writer has its frames back
+   * then; a reader's `next()` throws. A network that is away for less is not noticed.
+   */
+  readonly timeout?: number;
+}
+
+const NAMES: Names<UcxRingsOptions> = { secret: true, listen: true, connect: true, timeout: true };
+
+const LEAST_SECRET = 16;
+const [SHORTEST_MS, LONGEST_MS, TIMEOUT_MS] = [100, 3_600_000, 10_000];
+
+/** How the sides of rings meet. */
+export interface Meeting {
+  readonly timeout: number;
+  listen(address: string): UcxListener;
+  connect(address: string): Promise<Conn>;
+  /** Throws unless the other side may come. */
+  admit(stream: Stream, side: "reader" | "writer"): Promise<void>;
+}
+
+/** How the sides of rings meet, as a program says it. @throws {ArgumentError} */
+export function meetingIn(options: UcxRingsOptions): Meeting {
+  const { secret, listen, connect, timeout = TIMEOUT_MS } = optionsIn(options, NAMES);
+  checks.assertInteger(timeout, "timeout", SHORTEST_MS, LONGEST_MS);
+  for (const [name, given] of Object.entries({ listen, connect })) {
+    if (given !== undefined && typeof given !== "function") throw checks.wrongKind(name, "a function", given);
+  }
+  const isOwn = listen !== undefined || connect !== undefined;
+  if (isOwn === (secret !== undefined)) {
+    throw checks.wrong("options", `expected a secret or sockets, got ${isOwn ? "both" : "neither"}.`, WHO);
+  }
+  if (secret === undefined) {
+    return {
+      timeout,
+      listen: (address) => made("listen", listen, address),
+      connect: async (address) => await made("connect", connect, address),
+      admit: () => Promise.resolve(),
+    };
+  }
+  const key = keyIn(secret);
+  return {
+    timeout,
+    listen: (address) => Deno.listen(placeIn(address)),
+    connect: (address) => Deno.connect(placeIn(address)),
+    admit: (stream, side) => assertKnown(stream, key, side),
+  };
+}
+
+const WHO =
+  "UCX itself does not ask who comes: pass { secret }, or { listen, connect } that make TLS or Unix sockets of Deno's.";
+
+function keyIn(secret: string | Uint8Array): Secret {
+  const bytes = typeof secret === "string"
+    ? new TextEncoder().encode(secret)
+    : checks.bytesIn(secret, "secret", "a string or bytes").slice();
+  if (bytes.length >= LEAST_SECRET) return secretOf(bytes);
+  throw checks.wrong("secret", `expected ${LEAST_SECRET} bytes or more, got ${bytes.length}.`, "Let it be random.");
+}
+
+/** `"7000"`, `":7000"` or `"10.0.0.1:7000"`. */
+function placeIn(address: string): { readonly hostname: string; readonly port: number } {
+  const [, hostname, port] = /^(?:\[?([^\]]*?)\]?:)?(\d{1,5})$/.exec(address) ?? [];
+  if (port !== undefined && Number(port) < 65_536) return { hostname: hostname || "127.0.0.1", port: Number(port) };
+  throw checks.wrong("address", `expected "host:port", or a port of 127.0.0.1, got "${address}".`);
+}
+
+function made<T>(name: string, make: ((address: string) => T) | undefined, address: string): T {
+  if (make !== undefined) return make(address);
+  throw checks.wrong(name, `it is missing, and without it there is no way to ${name}.`, WHO);
+}
+
+const CODES: readonly (readonly [new (...args: never[]) => Error, number])[] = [
+  [Deno.errors.ConnectionRefused, ECONNREFUSED],
+  [Deno.errors.NotFound, ENOENT],
+  [Deno.errors.AddrInUse, EADDRINUSE],
+  [Deno.errors.TimedOut, ETIMEDOUT],
+];
+
+/** Deno's errors of sockets as those of the system's calls, as a ring by fds throws them. */
+export function socketError(error: unknown, fn: string): unknown {
+  const code = CODES.find(([type]) => error instanceof type)?.[1];
+  if (code === undefined || error instanceof NativeCallError) return error;
+  return errnoError(API, code, fn, {}, { cause: error });
+}

@@ -1,0 +1,192 @@
+// What the other side of a ring over UCX may say that is wrong: on the socket, and in notices.
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { host, NativeCallError } from "../../mod.ts";
+import { MessageError } from "../../src/channel/mod.ts";
+import { encodedNotice, NOTICES } from "../../src/channel/ring/notice.ts";
+import type { Conn } from "../../src/ucx/mod.ts";
+import { helloIn } from "../../src/ucx/ring/handshake.ts";
+import { UcxLink } from "../../src/ucx/ring/link.ts";
+import { described, roomFor } from "../../src/ucx/ring/memory.ts";
+import { undoAll } from "../../src/core/life/undo.ts";
+import { warningsOf } from "../warnings.ts";
+import { ucxTest } from "./help.ts";
+import { create, freshPath, INFO, open, openRings, publish, unix, until, valueOf } from "./ring_help.ts";
+
+/** All 20,000 take some ten seconds: SAMEPAGE_MESSAGES=20000. */
+const COUNT = Number(Deno.env.get("SAMEPAGE_MESSAGES") ?? 400);
+
+let state = 4_711;
+const random = (most: number) => (state = Math.imul(state, 1_103_515_245) + 12_345 >>> 0) / 2 ** 32 * most | 0;
+
+/** Some bytes changed, cut off, put in or doubled. */
+function mutated(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  let copy = new Uint8Array(bytes);
+  for (let i = 0; i <= random(3); i++) {
+    const at = random(copy.length);
+    const kind = random(8);
+    if (kind === 0) copy = copy.slice(0, at);
+    else if (kind === 1) copy = new Uint8Array([...copy.subarray(0, at), random(256), ...copy.subarray(at)]);
+    else if (kind === 2) copy = new Uint8Array([...copy.subarray(0, at), ...copy.subarray(random(at + 1))]);
+    else copy[at] = random(3) === 0 ? 48 + random(10) : random(256);
+    if (copy.length === 0) return copy;
+  }
+  return copy;
+}
+
+/** Runs a reader of messages over mutated ones. Returns how many were refused. */
+function refused(read: (bytes: Uint8Array<ArrayBuffer>) => void, bytes: Uint8Array): number {
+  let count = 0;
+  for (let i = 0; i < COUNT; i++) {
+    try {
+      read(mutated(bytes));
+    } catch (error) {
+      if (!(error instanceof MessageError)) throw error;
+      count++;
+    }
+  }
+  return count;
+}
+
+Deno.test(`helloIn() refuses ${COUNT} mutated messages, or reads what is whole`, () => {
+  const worker = new Uint8Array(50).fill(1).toBase64();
+  const hello = new TextEncoder().encode(JSON.stringify({ worker, published: "77", released: "78", notices: 2 }));
+  assertEquals(helloIn(hello).published, 77n);
+  const count = refused((bytes) => {
+    const { worker, published, released } = helloIn(bytes);
+    assert(worker.length > 0 && published !== released && worker[0] % 16 < 2);
+  }, hello);
+  assert(count > COUNT / 2, `${count}`);
+});
+
+Deno.test(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes what they say`, () => {
+  using frame = host.allocateFrame(INFO, { rowAlign: 64 });
+  const count = refused((bytes) => {
+    const undo: (() => void)[] = [];
+    try {
+      const { frame, byteLength } = roomFor(bytes, [host], () => true, undo);
+      using _ = frame;
+      assert(byteLength >= 64 * 16, `${byteLength}`);
+    } catch (error) {
+      if (!(error instanceof NativeCallError)) throw error; // more memory than there is
+    } finally {
+      undoAll(undo, "a test");
+    }
+  }, described(frame, "frame"));
+  assert(count > COUNT / 2, `${count}`);
+});
+
+/** A connection on which something between changes what is read or written, one message in a few. */
+function between(conn: Conn, way: "read" | "write"): Conn {
+  return {
+    close: () => conn.close(),
+    async write(bytes) {
+      if (way === "read" || random(2) === 0) return await conn.write(bytes);
+      const changed = mutated(bytes);
+      for (let at = 0; at < changed.length;) at += await conn.write(changed.subarray(at));
+      return bytes.length;
+    },
+    async read(into) {
+      const count = await conn.read(into);
+      if (count === null || way === "write" || random(2) === 0) return count;
+      const changed = mutated(into.subarray(0, count)).subarray(0, into.length);
+      into.set(changed);
+      return Math.max(changed.length, 1);
+    },
+  };
+}
+
+/** So many handshakes, each of its own: a quarter of a second for the slowest, which wait for more bytes. */
+const HANDSHAKES = Math.min(COUNT, 2_000) / 10;
+
+for (const way of ["read", "write"] as const) {
+  ucxTest(`ring: ${HANDSHAKES} handshakes of which the reader's ${way}s are changed`, async () => {
+    const { ucx, rings: plain } = openRings(["tcp"], { timeout: 300 });
+    await using _ = ucx;
+    const path = freshPath();
+    const meeting = async (conn: Promise<Conn>) => between(await conn, way);
+    await using ring = create(plain, path, 2);
+    const hostile = ucx.rings({ connect: (address) => meeting(unix().connect(address)), timeout: 300 });
+    const warnings = await warningsOf(async () => {
+      for (let i = 0; i < HANDSHAKES; i++) {
+        try {
+          await using reader = await open(hostile, path);
+          assertEquals(reader.sequence, 0);
+        } catch (error) {
+          // A key or an address that was changed may still be one to UCX; it is of no use.
+          if (error instanceof MessageError || error instanceof NativeCallError) continue;
+          throw error;
+        }
+      }
+      await until(() => ring.readers === 0, "no reader");
+    });
+    for (const warning of warnings) assertMatch(warning, /turns a reader away/);
+    await using good = await open(plain, path);
+    await ring.joined();
+    await publish(ring, 8);
+    using frame = (await good.next())!;
+    assertEquals(valueOf(frame), 8);
+  });
+}
+const notice = (kind: number, index: number, sequence: number) =>
+  encodedNotice(kind, { index, sequence, timestamp: undefined });
+
+/** Has all links of this process send something else, for as long as `use` runs. */
+async function sending(
+  change: (bytes: Uint8Array) => Uint8Array | undefined,
+  use: () => Promise<void>,
+): Promise<void> {
+  const { sendNow } = UcxLink.prototype;
+  UcxLink.prototype.sendNow = function (bytes) {
+    return sendNow.call(this, change(bytes) ?? bytes);
+  };
+  try {
+    await use();
+  } finally {
+    UcxLink.prototype.sendNow = sendNow;
+  }
+}
+
+for (
+  const [what, bytes] of [
+    ["a frame that it does not have", notice(NOTICES.released, 1, 1)],
+    ["a frame that there is not", notice(NOTICES.released, 99, 1)],
+    ["another turn", notice(NOTICES.released, 0, 2)],
+    ["another kind", notice(9, 0, 1)],
+    ["a frame that is published", notice(NOTICES.published, 0, 1)],
+    ["too few bytes", new Uint8Array(5)],
+    ["no bytes", new Uint8Array()],
+    ["too many bytes", new Uint8Array(100_000)],
+  ] as const
+) {
+  ucxTest(`ring: a reader that releases ${what} is turned away, and its frames are back`, async () => {
+    const { ucx, rings } = openRings(["tcp"]);
+    await using _ = ucx;
+    const path = freshPath();
+    await using ring = create(rings, path, 2);
+    const warnings = await warningsOf(async () => {
+      await using reader = await open(rings, path);
+      await ring.joined();
+      await publish(ring, 1);
+      const frame = (await reader.next())!;
+      await sending(() => bytes, () => Promise.resolve(frame[Symbol.dispose]()));
+      for (let i = 2; i <= 4; i++) await publish(ring, i);
+      await until(() => ring.readers === 0, "no reader");
+    });
+    assertMatch(warnings.join(), /turns a reader away/);
+  });
+
+  if (what === "a frame that is published") continue;
+  ucxTest(`ring: a writer that says ${what} is an error, and the end`, async () => {
+    const { ucx, rings } = openRings(["tcp"]);
+    await using _ = ucx;
+    const path = freshPath();
+    await using ring = create(rings, path, 2);
+    await using reader = await open(rings, path);
+    await ring.joined();
+    await sending(() => bytes, async () => void await publish(ring, 1));
+    await assertRejects(() => reader.next(), MessageError);
+    assertEquals(reader.resource.isLive, false);
+    await until(() => ring.readers === 0, "no reader");
+  });
+}

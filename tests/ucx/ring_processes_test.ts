@@ -1,0 +1,120 @@
+// Rings between processes, one of which dies, hangs, or cannot be reached for a while.
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { NativeCallError } from "../../mod.ts";
+import { Child } from "./child.ts";
+import { TRANSPORTS, ucxTest } from "./help.ts";
+import { networkTest, run } from "./network.ts";
+import { create, freshPath, open, openRings, publish, until, valueOf } from "./ring_help.ts";
+
+const side = (name: string, transport: string, path: string, timeout: number) =>
+  new Child("ring_side.ts", [name, transport, "lo", path, `${timeout}`]);
+
+for (const transport of TRANSPORTS) {
+  ucxTest(`ring: another process gets each frame over ${transport}`, async () => {
+    const path = freshPath();
+    const { ucx, rings } = openRings([transport]);
+    await using _ = ucx;
+    await using ring = create(rings, path, 2);
+    await using reader = side("reader", transport, path, 10_000);
+    assertEquals(await reader.line(), "ready");
+    await ring.joined();
+    for (let i = 1; i <= 20; i++) {
+      await publish(ring, i);
+      assertEquals([await reader.ask("next"), await reader.ask("release")], [`${i}`, "released"]);
+    }
+  });
+
+  ucxTest(`ring: a reader that is killed gives its frames back, over ${transport}`, async () => {
+    const path = freshPath();
+    const { ucx, rings } = openRings([transport]);
+    await using _ = ucx;
+    await using ring = create(rings, path, 2);
+    await using reader = side("reader", transport, path, 10_000);
+    assertEquals(await reader.line(), "ready");
+    await ring.joined();
+    await publish(ring, 1);
+    assertEquals(await reader.ask("next"), "1"); // and it keeps it
+    await publish(ring, 2);
+    reader.signal("SIGKILL");
+    for (let i = 3; i <= 6; i++) await publish(ring, i);
+    await ring.flush({ signal: AbortSignal.timeout(30_000) });
+    assertEquals(ring.readers, 0);
+  });
+
+  ucxTest(`ring: a reader that hangs is given up after the timeout, over ${transport}`, async () => {
+    const path = freshPath();
+    const { ucx, rings } = openRings([transport], { timeout: 500 });
+    await using _ = ucx;
+    await using ring = create(rings, path, 2);
+    await using reader = side("reader", transport, path, 500);
+    assertEquals(await reader.line(), "ready");
+    await ring.joined();
+    await publish(ring, 1);
+    assertEquals(await reader.ask("next"), "1");
+    reader.signal("SIGSTOP");
+    for (let i = 2; i <= 6; i++) await publish(ring, i);
+    await ring.flush({ signal: AbortSignal.timeout(30_000) });
+    assertEquals(ring.readers, 0);
+    reader.signal("SIGCONT"); // what it gets now would be other frames' bytes
+    assertMatch(await reader.ask("next"), /^(UCS_ERR_\w+|the end)$/);
+  });
+
+  ucxTest(`ring: a writer that is killed is the end for its readers, over ${transport}`, async () => {
+    const path = freshPath();
+    await using writer = side("writer", transport, path, 10_000);
+    assertEquals(await writer.line(), "ready");
+    const { ucx, rings } = openRings([transport]);
+    await using _ = ucx;
+    await using reader = await open(rings, path);
+    while (await writer.ask("readers") !== "1");
+    assertEquals(await writer.ask("publish 7"), "1");
+    using frame = (await reader.next())!;
+    const end = reader.next();
+    writer.signal("SIGKILL");
+    assertEquals(await end, undefined);
+    assertEquals(valueOf(frame), 7); // it has it, whatever becomes of the writer
+  });
+
+  ucxTest(`ring: a writer that hangs is given up by its readers, over ${transport}`, async () => {
+    const path = freshPath();
+    await using writer = side("writer", transport, path, 500);
+    assertEquals(await writer.line(), "ready");
+    const { ucx, rings } = openRings([transport], { timeout: 500 });
+    await using _ = ucx;
+    await using reader = await open(rings, path);
+    while (await writer.ask("readers") !== "1");
+    writer.signal("SIGSTOP");
+    const error = await assertRejects(() => reader.next(), NativeCallError);
+    assertEquals([error.api, error.codeName], ["ucx", "UCS_ERR_TIMED_OUT"]);
+    await until(() => !reader.resource.isLive, "its end");
+    writer.signal("SIGCONT");
+  });
+}
+
+networkTest("ring: two machines, and a network that is away for a moment and then for good", async (network) => {
+  const address = "10.83.7.1:7000";
+  const at = (name: string, device: string, role: string, timeout: number) =>
+    new Child("ring_side.ts", [role, "tcp", device, address, `${timeout}`], network.in(name));
+  await using writer = at(network.owner, "sp0", "writer", 8_000);
+  assertEquals(await writer.line(), "ready");
+  await using reader = at(network.reader, "sp1", "reader", 8_000);
+  assertEquals(await reader.line(), "ready");
+  while (await writer.ask("readers") !== "1");
+  for (let i = 1; i <= 5; i++) {
+    await writer.ask(`publish ${i}`);
+    assertEquals([await reader.ask("next"), await reader.ask("release")], [`${i}`, "released"]);
+  }
+  const set = (state: string) => run("ip", "-n", network.owner, "link", "set", "sp0", state);
+  assert(await set("down"));
+  assertEquals(await writer.ask("publish 6"), "6");
+  const next = reader.ask("next");
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  assert(await set("up"));
+  assertEquals([await next, await reader.ask("release")], ["6", "released"]);
+  assert(await set("down"));
+  assertEquals(await writer.ask("publish 7"), "7");
+  assertEquals(await reader.ask("next"), "UCS_ERR_TIMED_OUT");
+  assertEquals(await writer.ask("flush"), "flushed"); // its frame is back
+  assertEquals(await writer.ask("readers"), "0");
+});

@@ -1,0 +1,232 @@
+// Both sides of a ring over UCX in one process: what readers get, and how writers wait for them.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { ArgumentError, DisposedError, host, imageInfo, ledger } from "../../mod.ts";
+import { MessageError } from "../../src/channel/mod.ts";
+import { UcxContext } from "../../src/ucx/mod.ts";
+import { assertAlive } from "../alive.ts";
+import { Level, openFds } from "../gc.ts";
+import { TRANSPORTS, ucxTest } from "./help.ts";
+import { create, freshPath, type HostFrame, open, openRings, publish, SECRET, until, valueOf } from "./ring_help.ts";
+
+for (const transport of TRANSPORTS) {
+  ucxTest(`ring: three readers see each frame as it was published, over ${transport}`, async () => {
+    const alive = ledger.alive;
+    {
+      const { ucx: _ucx, rings } = openRings([transport]);
+      await using ucx = _ucx;
+      const path = freshPath();
+      await using ring = create(rings, path, 2);
+      const readers = await Promise.all(Array.from({ length: 3 }, () => open(rings, path)));
+      await until(() => ring.readers === 3, "three readers");
+      const seen = readers.map(async (reader) => {
+        const values: number[] = [];
+        for await (const frame of reader) values.push(valueOf(frame));
+        return values;
+      });
+      const all = Array.from({ length: 30 }, (_, i) => i + 1);
+      for (const value of all) await publish(ring, value);
+      await ring.flush();
+      await ring[Symbol.asyncDispose]();
+      assertEquals(await Promise.all(seen), [all, all, all]);
+      for (const reader of readers) await reader[Symbol.asyncDispose]();
+      assertEquals(ucx.resource.isLive, true);
+    }
+    await assertAlive(alive, "after the rings");
+  });
+}
+
+ucxTest("ring: a frame's times, metadata and access come along", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  const path = freshPath();
+  await using ring = create(rings, path);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  const frame = await ring.next({ media: { duration: 40n } });
+  frame.metadata.add("detections", { boxes: Array.from({ length: 4_000 }, (_, i) => i), name: "cat" });
+  for (const plane of frame.planes) plane.bytes().fill(9);
+  await ring.publish(frame, { timestamp: 123n });
+  using got = (await reader.next())!;
+  assertEquals([valueOf(got), reader.sequence, got.access, got.info.media?.duration], [9, 1, "read", 40n]);
+  assertEquals(got.metadata.get("timestamp")?.pts, 123n);
+  assertEquals((got.metadata.get("detections") as { boxes: number[] }).boxes.length, 4_000);
+  assertEquals(reader.credentials, undefined);
+});
+
+ucxTest("ring: a writer waits for its slowest reader, and a signal ends the wait", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 2);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  await publish(ring, 1);
+  await publish(ring, 2);
+  const reason = new Error("enough");
+  const stop = new AbortController();
+  const wait = ring.next({ signal: stop.signal });
+  stop.abort(reason);
+  assertEquals(await assertRejects(() => wait), reason);
+  (await reader.next())![Symbol.dispose]();
+  await publish(ring, 3); // the first one's memory
+  for (const expected of [2, 3]) {
+    using frame = (await reader.next())!;
+    assertEquals(valueOf(frame), expected);
+  }
+});
+
+ucxTest("ring: a reader whose wait is given up gets the frame by its next one", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 2);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  for (let i = 1; i <= 40; i++) {
+    const stop = new AbortController();
+    const wait = reader.next({ signal: stop.signal }).then((frame) => frame![Symbol.dispose](), () => "given up");
+    await publish(ring, i);
+    if (i % 3 === 0) await new Promise((resolve) => setTimeout(resolve, i % 4));
+    stop.abort();
+    if (await wait !== "given up") continue;
+    using frame = (await reader.next())!;
+    assertEquals(valueOf(frame), i);
+  }
+  await ring.flush();
+});
+
+ucxTest("ring: with drop-oldest a slow reader misses frames, and the writer does not wait", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 3, "drop-oldest");
+  await using reader = await open(rings, path);
+  await ring.joined();
+  for (let i = 1; i <= 10; i++) await publish(ring, i);
+  {
+    using first = (await reader.next())!;
+    assertEquals(valueOf(first), 1);
+  }
+  using second = (await reader.next())!;
+  assert(valueOf(second) >= 9, `${valueOf(second)}`);
+  assertEquals(reader.missed, valueOf(second) - 2);
+});
+
+ucxTest("ring: streams hand frames on, and end with the ring", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 3);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  const seen: number[] = [];
+  const reading = reader.readable.pipeTo(
+    new WritableStream<HostFrame>({
+      write(frame) {
+        seen.push(valueOf(frame));
+        frame[Symbol.dispose]();
+      },
+    }),
+  );
+  const writer = ring.writable.getWriter();
+  for (let i = 1; i <= 5; i++) {
+    const frame = await ring.next();
+    for (const plane of frame.planes) plane.bytes().fill(i);
+    await writer.write(frame);
+  }
+  await writer.close();
+  await ring[Symbol.asyncDispose]();
+  await reading;
+  assertEquals(seen, [1, 2, 3, 4, 5]);
+});
+
+ucxTest("ring: a ring of tensors, and frames whose rows have gaps", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  for (
+    const frames of [
+      Array.from({ length: 2 }, () => host.allocate({ shape: [5, 3], dtype: "f32", rowAlign: 64 })),
+      Array.from(
+        { length: 2 },
+        () => host.allocateFrame(imageInfo({ format: "RGB", width: 5, height: 7 }), { rowAlign: 64 }),
+      ),
+    ]
+  ) {
+    const path = freshPath();
+    await using ring = rings.create(path, { frames: frames as HostFrame[] });
+    await using reader = await open(rings, path);
+    await ring.joined();
+    const frame = await ring.next();
+    const [plane] = frame.planes ?? [frame];
+    plane.bytes().fill(3);
+    await ring.publish(frame);
+    using got = (await reader.next())!;
+    const [there] = got.planes ?? [got];
+    assertEquals([there.layout.strides, there.bytes()[0]], [plane.layout.strides, 3]);
+  }
+});
+
+ucxTest("ring: a secret lets in who knows it, and nobody else", async () => {
+  await using ucx = UcxContext.open({ transports: ["tcp"] });
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const port = `${(listener.addr as Deno.NetAddr).port}`;
+  listener.close();
+  await using ring = create(ucx.rings({ secret: SECRET }), port, 2);
+  const other = ucx.rings({ secret: new Uint8Array(32), timeout: 2_000 });
+  await assertRejects(() => open(other, port), MessageError);
+  await using reader = await open(ucx.rings({ secret: new TextEncoder().encode(SECRET) }), `127.0.0.1:${port}`);
+  await ring.joined();
+  await publish(ring, 4);
+  using frame = (await reader.next())!;
+  assertEquals([valueOf(frame), ring.readers], [4, 1]);
+});
+
+ucxTest("ring: the end of a context is the end of its rings", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  const path = freshPath();
+  const ring = create(rings, path, 2);
+  const reader = await open(rings, path);
+  const wait = reader.next();
+  const rejected = assertRejects(() => wait, DisposedError);
+  await ring.joined();
+  await ucx[Symbol.asyncDispose]();
+  await rejected;
+  await assertRejects(() => ring.next(), DisposedError);
+  await assertRejects(() => reader.next(), DisposedError);
+  assertThrows(() => create(rings, freshPath(), 2), DisposedError);
+});
+
+ucxTest("ring: no frames make no ring, and nobody is where nobody listens", async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  assertThrows(() => rings.create(freshPath(), { frames: [] }), ArgumentError, "expected 2 to 1024 frames");
+  await assertRejects(() => open(rings, freshPath()), Error, "ENOENT");
+});
+
+/** Rings and readers, one after the other. By hand: SAMEPAGE_CONNECTS=10000. */
+const CONNECTS = Number(Deno.env.get("SAMEPAGE_CONNECTS") ?? 60);
+
+ucxTest(`ring: ${CONNECTS} readers, one after the other, leave nothing`, async () => {
+  const { ucx: _ucx, rings } = openRings(["tcp"]);
+  await using _ = _ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 2);
+  const turn = async (i: number) => {
+    await using reader = await open(rings, path);
+    await ring.joined();
+    await publish(ring, i % 256);
+    using frame = (await reader.next())!;
+    assertEquals(valueOf(frame), i % 256);
+  };
+  const turns = async (count: number) => {
+    for (let i = 0; i < count; i++) await turn(i);
+    await until(() => ring.readers === 0, "no reader");
+  };
+  await turns(10);
+  const alive = ledger.alive;
+  const level = new Level(openFds);
+  await turns(CONNECTS);
+  await level.assertBack("open fds");
+  assertEquals(ledger.alive, alive);
+});
