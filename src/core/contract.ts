@@ -373,6 +373,8 @@ export interface Arrays {
   event?(handle: bigint): Fence;
   /** The library's stream by its handle, the same object each time. Left out where the API has none. */
   stream?(handle: bigint): ArrayStream;
+  /** Calls a library with the device current on this thread, where that matters. */
+  within?<T>(call: () => T): T;
 }
 
 /** Where an array lies. */
