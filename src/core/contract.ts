@@ -393,6 +393,8 @@ export interface ArrayStream {
   readonly resource: Resource;
   /** A fence behind all its commands so far. */
   fence(): Fence;
+  /** The same; undefined where they are all over. */
+  pending(): Fence | undefined;
   /** Its later commands wait for these, on the device. */
   waitFor(fences: Fence | readonly Fence[]): unknown;
 }

@@ -155,7 +155,11 @@ function soundMeta(buffer: Address, { layout, channels }: Sound): Metas {
 }
 
 /** All numbers that a stream's description looks at. */
-function addNumbers({ video, crop, audio, offsets }: Metas, blocks: readonly HeldBlock[], caps: Caps | undefined): void {
+function addNumbers(
+  { video, crop, audio, offsets }: Metas,
+  blocks: readonly HeldBlock[],
+  caps: Caps | undefined,
+): void {
   streams.begin();
   streams.add(caps?.number ?? 0);
   streams.add(Number(audio?.samples ?? 0n));

@@ -207,8 +207,8 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
     const capsule = within === undefined ? lend() : within(lend);
     return withReference(capsule, () => {
       if (capsule === helping("none")) return overBuffer(object, list, wanted);
-      const after = stream === undefined ? {} : { after: stream.fence() };
-      return overCapsule(capsule, { contexts: list, ...wanted, ...after }, type);
+      const after = stream?.pending(); // most are over, and the end of the tensor would wait for the fence
+      return overCapsule(capsule, { contexts: list, ...wanted, ...(after && { after }) }, type);
     });
   });
 }
