@@ -46,6 +46,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "opencv_blur",
     "opencv_call",
     "ring",
+    "ucx",
     "vaapi",
     "ffmpeg",
     "ffmpeg_clip",
@@ -56,8 +57,8 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "onnxruntime_node",
     "openvino",
     "python",
-    "dlpack",
     "sycl",
+    "dlpack",
   ],
   cuda: [
     "cuda_launch",

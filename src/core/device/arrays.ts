@@ -50,12 +50,14 @@ export class ArrayDevices {
     const device = this.#devices.find((one) => one.type === type);
     if (device === undefined) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
     const { name, memory, apis } = device;
-    const all: Arrays[] = [];
+    let arrays: Arrays | undefined;
     for (const context of contexts) {
-      if (context?.arrays !== undefined && apis.includes(context.api)) all.push(context.arrays);
+      if (context?.arrays === undefined || !apis.includes(context.api)) continue;
+      const found = context.arrays;
+      const isIts = memory === "unified" ? found.hasUnified?.(address) : found.ordinal === ordinal;
+      if (isIts) return { arrays: found, memory };
+      if (memory !== "device") arrays ??= found;
     }
-    const own = memory === "unified" && all.length > 1 ? all.find((one) => one.hasUnified?.(address)) : undefined;
-    const arrays = own ?? all.find((one) => one.ordinal === ordinal) ?? (memory === "device" ? undefined : all[0]);
     if (arrays !== undefined) return { arrays, memory };
     const where = memory === "device" ? `${name}, number ${ordinal}` : name;
     const open = `Pass an open context of ${apis.join(" or ")} on that device.`;
