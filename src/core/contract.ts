@@ -373,6 +373,8 @@ export interface Arrays {
   event?(handle: bigint): Fence;
   /** The library's stream by its handle, the same object each time. Left out where the API has none. */
   stream?(handle: bigint): ArrayStream;
+  /** Calls a library with the device current on this thread, where that matters. */
+  within?<T>(call: () => T): T;
 }
 
 /** Where an array lies. */
@@ -391,6 +393,8 @@ export interface ArrayStream {
   readonly resource: Resource;
   /** A fence behind all its commands so far. */
   fence(): Fence;
+  /** The same; undefined where they are all over. */
+  pending(): Fence | undefined;
   /** Its later commands wait for these, on the device. */
   waitFor(fences: Fence | readonly Fence[]): unknown;
 }

@@ -19,6 +19,7 @@ interface Stream extends ArrayStream {
 interface Attaching {
   readonly cuContext: bigint;
   readonly device: { readonly ordinal: number };
+  readonly within: NonNullable<Arrays["within"]>;
   readonly stream: Stream & { readonly line: Line<StreamLane> };
   attach(address: bigint, init: LayoutInit, options?: AttachOptions): CudaTensor;
   attachStream(handle: bigint): Stream;
@@ -52,12 +53,14 @@ export function arraysOf(context: Attaching, stream: Streams): Arrays {
     ordinal: context.device.ordinal,
     placeOf(tensor) {
       const memory = REACH[(tensor as CudaTensor).memory];
-      const isOfOther = cudaBlockOf(tensor.grant.allocation)?.ordinal !== context.device.ordinal;
+      const block = cudaBlockOf(tensor.grant.allocation); // none where the memory is another API's
+      const isOfOther = block !== undefined && block.ordinal !== context.device.ordinal;
       if (memory === undefined || (memory === "device" && isOfOther)) return undefined;
       return { handle: (tensor as CudaTensor).address, byteOffset: 0, memory };
     },
     attach: ({ handle, byteOffset }, init, options) => context.attach(handle + BigInt(byteOffset), init, options),
     stream,
+    within: context.within,
     event: (handle) => {
       const event = handle as CudaEvent;
       const fn = "cudaStreamWaitEvent";

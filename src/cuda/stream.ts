@@ -88,6 +88,11 @@ export class CudaStream extends SemaphoreQueue<StreamLane, CudaTensor, CudaTenso
     return this.line.fence();
   }
 
+  /** The same; undefined where they are all over. For mappers. */
+  pending(): Fence | undefined {
+    return this.line.lane.isIdle() ? undefined : this.fence();
+  }
+
   /** Blocks until all commands are done. @throws {CudaLostError} if a kernel has crashed. */
   override finish(): void {
     this.resource.assertLive();

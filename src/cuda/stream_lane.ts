@@ -46,6 +46,7 @@ type StreamCall = (stream: StreamHandle, event: EventHandle) => number;
 
 const NO_EVENT = 0n as EventHandle;
 const RECORD: StreamCall = (stream, event) => cudart().cudaEventRecord(event, stream);
+const QUERY: StreamCall = (stream) => cudart().cudaStreamQuery(stream);
 const WAIT: StreamCall = (stream, event) => cudart().cudaStreamWaitEvent(stream, event, 0);
 const SYNCHRONIZE: StreamCall = (stream) => cudart().cudaStreamSynchronize(stream);
 
@@ -95,6 +96,11 @@ export class StreamLane extends CudaLane {
   override submitted(mark: number): void {
     this.newest = mark;
     if (this.#turns !== undefined) this.#turns.turns.after(this, new Fence(this.#turns.line, mark));
+  }
+
+  /** True if all that was submitted by any user of the stream is over. */
+  isIdle(): boolean {
+    return this.#call(QUERY, NO_EVENT) === 0;
   }
 
   /** Asks whether a mark is over. Returns the newest that is. */

@@ -149,13 +149,13 @@ export class DLPackLoan extends Printed implements Disposable {
 function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal): Resource {
   const { grant, resource: { work } } = tensor;
   const lent = grant.lend(access, grant.start, grant.end, name);
-  const end = () => {
+  const free = () => signal[Symbol.dispose]();
+  const inOrder = () => {
     if (!signal.isSet()) signal.memory.bytes.fill(0, 0, 8); // as its deleter would: no consumer has it
     // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
     else if (typeof order === "object" && order.resource.isLive) work.add(order.fence());
-    signal[Symbol.dispose]();
   };
-  return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [end] });
+  return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [free, inOrder] });
 }
 
 /** The struct, in memory that its deleter marks. */

@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged } from "../../ffi/dlpack/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import type { ArrayStream } from "../core/contract.ts";
+import type { Arrays, ArrayStream } from "../core/contract.ts";
 import type { DevicePlace } from "../core/device/arrays.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -13,10 +13,10 @@ import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
 import { type FromDLPackOptions, take } from "../dlpack/taken.ts";
+import { devices } from "../dlpack/types.ts";
 import { bufferOf } from "./buffer.ts";
 import {
   assertDone,
-  type attribute,
   called,
   calledOn,
   cpython,
@@ -53,7 +53,7 @@ const CONSUMERS: Readonly<Record<ArrayLibrary, Consumer>> = {
   numpy: consumer("numpy"),
   torch: consumer("torch", { [kDLCUDAHost]: kDLCPU, [kDLCUDAManaged]: kDLCUDA }),
   cupy: consumer("cupy", { [kDLCUDAHost]: kDLCUDA }),
-  jax: consumer("jax.dlpack", { [kDLCUDAManaged]: kDLCUDA }),
+  jax: consumer("jax.dlpack", { [kDLCUDAHost]: kDLCUDA, [kDLCUDAManaged]: kDLCUDA }),
 };
 
 /** Options of {@link Python.toArray}. */
@@ -100,7 +100,7 @@ function rename(capsule: Address, name: Address): void {
 
 /** A function of Python's that gives a library a tensor, and all that it tells of that. It stays. */
 interface Giver {
-  readonly about: readonly (number | bigint | null)[];
+  readonly about: readonly Asked[number][] | readonly number[];
   readonly give: Address;
 }
 
@@ -130,7 +130,10 @@ function deadlock(): AccessError | undefined {
 }
 
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
-type Asked = readonly [version: 0 | 1, stream: number | bigint | null];
+type Asked = readonly [version: 0 | 1, stream: number | bigint | null | typeof ANY];
+
+/** Any stream: the host has waited. */
+const ANY = "any";
 
 export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayOptions): PythonObject {
   checks.nameIn(library, CONSUMERS, "library");
@@ -138,13 +141,15 @@ export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayO
   const { asked, seenAs } = CONSUMERS[library];
   const place = placeOf(tensor, seenAs);
   const first = asked.get(place.type) ?? [1, STREAMED.has(place.type) ? 1 : null];
-  const array = lent(tensor, place, library, access, first);
-  if (array !== undefined) return array;
-  const second = lastAsked();
-  const again = lent(tensor, place, library, access, second);
-  if (again !== undefined) {
-    asked.set(place.type, second);
-    return again;
+  let wanted = first;
+  for (let tries = 0; tries < 3; tries++) {
+    const array = lent(tensor, place, library, access, wanted);
+    if (array !== undefined) {
+      if (wanted !== first) asked.set(place.type, wanted);
+      return array;
+    }
+    const [version, stream] = lastAsked();
+    wanted = [version, tries > 0 ? ANY : stream]; // JAX has several streams, and asks for the next each time
   }
   throw new InteropError(`${library} took no tensor: it asked for another each time.`, { api: API, fn: "from_dlpack" });
 }
@@ -169,7 +174,7 @@ function lent(
   using loan = lend(tensor, place, {
     version,
     ...(access === undefined ? {} : { access }),
-    ...(stream === null ? {} : { stream }),
+    ...(stream === null || stream === ANY ? {} : { stream }),
   }, deadlock);
   const [fresh, used] = namesOf(version);
   return holding(() => {
@@ -197,12 +202,13 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
   const object = objectIn(array);
   const wanted = access === undefined ? {} : { access: accessOf(access, access) };
   return holding(() => {
-    const { stream, type } = workOn(object, list);
-    const capsule = calledOn(helping(stream === undefined ? "take" : "take_ordered"), object, "__dlpack__");
+    const { stream, type, within } = workOn(object, list);
+    const lend = () => calledOn(helping(stream === undefined ? "take" : "take_ordered"), object, "__dlpack__");
+    const capsule = within === undefined ? lend() : within(lend);
     return withReference(capsule, () => {
       if (capsule === helping("none")) return overBuffer(object, list, wanted);
-      const after = stream === undefined ? {} : { after: stream.fence() };
-      return overCapsule(capsule, { contexts: list, ...wanted, ...after }, type);
+      const after = stream?.pending(); // most are over, and the end of the tensor would wait for the fence
+      return overCapsule(capsule, { contexts: list, ...wanted, ...(after && { after }) }, type);
     });
   });
 }
@@ -216,16 +222,20 @@ interface Known {
   readonly stream?: ArrayStream | undefined;
   /** The type of its device, where its struct may say less: PyTorch's page-locked tensors are of the CPU there. */
   readonly type?: number;
+  /** Makes its device current: PyTorch lends what is on the current one. */
+  readonly within?: Arrays["within"];
 }
 
+/** @throws {ArgumentError} if none of the contexts is for its device. */
 function workOn(object: Address, contexts: readonly Context[]): Known {
-  const streams = contexts.flatMap(({ arrays }) => arrays?.stream === undefined ? [] : [arrays]);
-  if (streams.length === 0) return {};
+  if (contexts.every(({ arrays }) => arrays?.stream === undefined)) return {};
   const device = taken(called(helping("device"), [shared(object)], "__dlpack_device__")) as [number, number] | null;
   if (device === null) return {};
   const [type, id] = device;
   if (type === kDLCUDAHost) return { type };
-  return STREAMED.has(type) ? { stream: streams.find(({ ordinal }) => ordinal === id)?.stream?.(CUDA_DEFAULT) } : {};
+  if (!STREAMED.has(type)) return {};
+  const { arrays: { stream, within } } = devices.arraysIn(contexts, type, id, "array", NULL);
+  return { stream: stream?.(CUDA_DEFAULT), within };
 }
 
 /** Takes the struct out of a capsule, whose end releases it where this fails. */

@@ -88,7 +88,9 @@ def giver(module, kind, ordinal, version, stream):
             return device
 
         def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-            asks = [int(max_version is not None and max_version[0] > 0), None if kind == 1 else stream]
+            if kind == 1 or lends[1] == "any":
+                stream = lends[1]
+            asks = [int(max_version is not None and max_version[0] > 0), stream]
             if self.capsule is None or copy or dl_device not in (None, device):
                 raise BufferError("samepage lends a tensor once, where it is, and in place")
             if asks != lends:

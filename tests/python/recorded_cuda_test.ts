@@ -1,7 +1,7 @@
 // CUDA's memory as arrays of a library that Python stands in for, by a recording: what each is told, and what waits.
 
-import { assertEquals } from "@std/assert";
-import { host } from "@samepage/interop";
+import { assertEquals, assertThrows } from "@std/assert";
+import { ArgumentError, host } from "@samepage/interop";
 import { CudaContext, type CudaTensor } from "@samepage/interop/cuda";
 import { type ArrayLibrary, Python, type PythonObject } from "@samepage/interop/python";
 import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
@@ -21,6 +21,11 @@ const tells = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
   told.push(line(...args));
   return 0;
 };
+const waits = () => {
+  isIdle = true;
+  told.push("host waits");
+  return 0;
+};
 const contextOf = (_stream: bigint, context: BigUint64Array) => {
   context[0] = 0x1000n;
   return 0;
@@ -29,7 +34,8 @@ const contextOf = (_stream: bigint, context: BigUint64Array) => {
 const recorded = recordedTests({
   cudaEventRecord: tells((_event, stream) => `record on ${on(stream)}`),
   cudaStreamWaitEvent: tells((stream) => `wait on ${on(stream)}`),
-  cudaStreamSynchronize: tells((stream) => `host waits for ${on(stream)}`),
+  cudaStreamSynchronize: waits,
+  cudaEventSynchronize: waits,
   cuMemsetD2D32Async: tells((...args) => `fill on ${on(args[5])}`),
   cudaEventQuery: () => isIdle ? 0 : cudaErrorNotReady,
   cuStreamGetCtx: contextOf,
@@ -79,8 +85,14 @@ class Pinned:
         self.struct = (ctypes.c_uint64 * len(words))(*words)
         return api.PyCapsule_New(ctypes.addressof(self.struct), NEW, None)
 
+def turning(lent):
+    global stream
+    stream += 1
+    return Array(lent)
+
 for name in ("torch", "cupy"):
     sys.modules[name] = types.SimpleNamespace(from_dlpack=Array)
+sys.modules["jax"], sys.modules["jax.dlpack"] = types.ModuleType("jax"), types.SimpleNamespace(from_dlpack=turning)
 `;
 
 function test(name: string, run: (cuda: CudaContext, python: Python) => void): void {
@@ -139,6 +151,25 @@ test("toArray() orders both streams on the device, and asks a library once which
   cuda.stream.fill(tensor, 1);
   assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
   isIdle = true;
+});
+
+test("toArray() has the host wait for a library that asks for another stream each time", (cuda, python) => {
+  using tensor = cuda.allocate(MATRIX);
+  for (const tries of [3, 1]) {
+    python.run("calls.clear()");
+    cuda.stream.fill(tensor, 1);
+    told.length = 0;
+    isIdle = false;
+    using array = python.toArray(tensor, "jax");
+    assertEquals([array.get("device"), python.run("len(calls)"), told.at(-1)], [[2, 0], tries, "host waits"]);
+  }
+});
+
+test("fromArray() refuses an array of another device before its library is asked for it", (cuda, python) => {
+  using array = python.run<PythonObject>(
+    "type('Far', (), {'__dlpack_device__': lambda self: (2, 1), '__dlpack__': None})()",
+  );
+  assertThrows(() => python.fromArray(array, { contexts: [host, cuda] }), ArgumentError, "kDLCUDA, number 1");
 });
 
 test("fromArray() takes page-locked memory without a stream, for the context of CUDA", (cuda, python) => {

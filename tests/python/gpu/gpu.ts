@@ -40,6 +40,8 @@ export function test(
 function imported(modules: readonly string[]): Python {
   const python = Python.open();
   for (const module of modules) python.run(`import ${module}`);
+  if (modules.includes("torch")) python.run("torch.cuda.set_device(0)"); // JAX leaves another one current
+  if (modules.includes("cupy")) python.run("cupy.cuda.Device(0).use()\nNone");
   return python;
 }
 

@@ -40,7 +40,7 @@ for (const [api, open] of Object.entries(OTHERS)) {
     for (const value of [3, 7]) {
       {
         using array = python.toArray(tensor, "torch");
-        python.run("array.fill_(value)", { array, value });
+        python.run("array.fill_(value)\nNone", { array, value });
       }
       using there = graph.map(tensor, other as never) as Tensor;
       assertEquals(there.route.steps.map(({ transfer }) => transfer), ["alias"]);
@@ -75,7 +75,7 @@ test("PyTorch has Vulkan's memory in place by CUDA, and OpenCL sees what it writ
     using onCuda = graph.map(tensor, cuda) as CudaTensor;
     using array = python.toArray(onCuda, "torch");
     assertEquals(python.run("float(array.sum())", { array }), 2048);
-    python.run("array.mul_(4)", { array });
+    python.run("array.mul_(4)\nNone", { array });
   }
   using onCl = graph.map(tensor, cl as never) as Tensor;
   assertEquals(wordsIn(cl, onCl), [8]);
