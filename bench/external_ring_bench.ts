@@ -61,7 +61,10 @@ function handLaps(gpus: GpuCount, size: Size): { readonly on: Sharing; submit(co
 }
 
 /** Laps by maps alone. */
-function mapLaps(gpus: GpuCount, size: Size): { readonly on: Sharing; submit(count: number): void; ended(): Promise<void> } {
+function mapLaps(
+  gpus: GpuCount,
+  size: Size,
+): { readonly on: Sharing; submit(count: number): void; ended(): Promise<void> } {
   const on = shared(gpus);
   const { players } = on;
   const { tensor } = on.words(SIZES[size].n, forGood());

@@ -46,6 +46,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "opencv_blur",
     "opencv_call",
     "ring",
+    "ucx",
     "vaapi",
     "ffmpeg",
     "ffmpeg_clip",
@@ -57,6 +58,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "openvino",
     "python",
     "sycl",
+    "dlpack",
   ],
   cuda: [
     "cuda_launch",

@@ -5,7 +5,9 @@
 import { cpuUsage } from "node:process";
 import { fromFileUrl } from "@std/path";
 import { type Frame, host, type HostTensor, imageInfo } from "@samepage/interop";
-import { FrameRing } from "@samepage/interop/channel";
+import { FrameRing, type RingReader, type RingWriter } from "@samepage/interop/channel";
+import type { Rings } from "@samepage/interop/pipeline";
+import { UcxContext } from "@samepage/interop/ucx";
 import { linesOf } from "../harness/lines.ts";
 import type { Operation } from "../harness/operation.ts";
 import { serve } from "../harness/serve.ts";
@@ -39,9 +41,28 @@ function sum(pixels: Uint32Array): number {
   return total;
 }
 
-const LANES: Readonly<Record<string, (path: string, sends: boolean) => Promise<Lane>>> = { ring, socket };
+const LANES: Readonly<Record<string, (path: string, sends: boolean) => Promise<Lane>>> = {
+  ring: (path, sends) => ring(FrameRing, path, sends),
+  "ucx-posix": (path, sends) => ring(ucx("posix"), path, sends),
+  "ucx-tcp": (path, sends) => ring(ucx("tcp"), path, sends),
+  socket: (path, sends) => socket(path, sends, (path) => ({ transport: "unix", path })),
+  tcp: (path, sends) =>
+    socket(path, sends, () => ({ hostname: "127.0.0.1", port: path.endsWith("out") ? PORT : PORT + 1 })),
+};
 
-async function ring(path: string, sends: boolean): Promise<Lane> {
+/** Of no other program's, as a rule: both processes know it by the folder. */
+const PORT = 20_000 + [...folder].reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 10_000, 0);
+
+type Place = (path: string) => Deno.UnixListenOptions & { readonly transport: "unix" } | Deno.TcpListenOptions;
+
+function ucx(transport: string): Rings {
+  return UcxContext.open({ transports: [transport] }).rings({
+    listen: (path) => Deno.listen({ transport: "unix", path }),
+    connect: (path) => Deno.connect({ transport: "unix", path }),
+  });
+}
+
+async function ring(rings: Rings, path: string, sends: boolean): Promise<Lane> {
   const pixelsOf = ({ planes: [{ address, layout }] }: Frame<HostTensor>, bytes: Uint8Array<ArrayBuffer>) => {
     if (bytes.length !== layout.byteLength || address === 0n) throw new Error("a frame of another size");
     return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
@@ -49,7 +70,7 @@ async function ring(path: string, sends: boolean): Promise<Lane> {
   if (sends) {
     const info = imageInfo({ format: "RGBA", width, height });
     const frames = Array.from({ length: FRAMES }, () => host.allocateFrame(info, { sharable: true }));
-    const writer = FrameRing.create(path, { frames });
+    const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<HostTensor>>;
     return {
       receive: () => Promise.reject(new Error("it sends")),
       async send(value) {
@@ -60,7 +81,8 @@ async function ring(path: string, sends: boolean): Promise<Lane> {
       },
     };
   }
-  const frames = (await FrameRing.open<Frame<HostTensor>>(path, { contexts: [host] }))[Symbol.asyncIterator]();
+  const reader = await rings.open(path, { contexts: [host] }) as RingReader<Frame<HostTensor>>;
+  const frames = reader[Symbol.asyncIterator]();
   return {
     send: () => Promise.reject(new Error("it receives")),
     async receive() {
@@ -70,10 +92,9 @@ async function ring(path: string, sends: boolean): Promise<Lane> {
   };
 }
 
-async function socket(path: string, sends: boolean): Promise<Lane> {
-  const connection = sends
-    ? Deno.listen({ transport: "unix", path }).accept()
-    : Promise.resolve(await Deno.connect({ transport: "unix", path }));
+async function socket(path: string, sends: boolean, place: Place): Promise<Lane> {
+  const at = place(path) as Deno.TcpListenOptions;
+  const connection = sends ? Deno.listen(at).accept() : Promise.resolve(await Deno.connect(at as Deno.ConnectOptions));
   const pixels = new Uint32Array(width * height);
   const bytes = new Uint8Array(pixels.buffer);
   return {

@@ -45,7 +45,10 @@ export interface Step {
 }
 
 /** Once it has moved, the other side sees the bytes. A put is over before that. */
-const FLUSH: Step = { fn: "ucp_ep_flush_nbx", start: (endpoint, param) => ucp().ucp_ep_flush_nbx(endpoint, param) };
+export const FLUSH: Step = {
+  fn: "ucp_ep_flush_nbx",
+  start: (endpoint, param) => ucp().ucp_ep_flush_nbx(endpoint, param),
+};
 
 interface Waiter {
   readonly mark: number;

@@ -81,7 +81,8 @@ const FROM_ANOTHER_LIBRARY = {
 function ofCuda(device: OpenDevice): Offer {
   const { name, id: { uuid } } = device.facts;
   const other = {
-    reason: `it is memory of another GPU than ${name}, UUID ${uuid}, and Vulkan would show other bytes without an error.`,
+    reason:
+      `it is memory of another GPU than ${name}, UUID ${uuid}, and Vulkan would show other bytes without an error.`,
     remedy: 'Allocate it with { location: "host" }, or open Vulkan on the same device, by its UUID.',
   };
   return {

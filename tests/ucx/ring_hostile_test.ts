@@ -168,8 +168,7 @@ for (
       await using reader = await open(rings, path);
       await ring.joined();
       await publish(ring, 1);
-      const frame = (await reader.next())!;
-      await sending(() => bytes, () => Promise.resolve(frame[Symbol.dispose]()));
+      await sending(() => bytes, async () => (await reader.next())![Symbol.dispose]());
       for (let i = 2; i <= 4; i++) await publish(ring, i);
       await until(() => ring.readers === 0, "no reader");
     });

@@ -27,7 +27,7 @@ export interface Link {
   sendNow(bytes: Uint8Array): boolean;
   /** Sends a notice, and waits while there is no room for it. */
   send(bytes: Uint8Array): Promise<void>;
-  /** Waits until all notices are sent that were to be sent before. */
+  /** Waits until this side can go: the other has, or is going to have, all that it was notified of. */
   sent(signal: AbortSignal | undefined): Promise<void>;
 }
 
@@ -50,6 +50,9 @@ export interface Joined<T extends Tensor | Frame> {
   readonly link: Link;
   readonly frames: readonly T[];
   readonly whenFull: WhenFull;
-  /** Brings the bytes of a frame that was announced, where its memory is not the writer's own. */
+  /**
+   * Brings the bytes of a frame that was announced, where its memory is not the writer's own. The writer has its frame back
+   * then; the one here is brought again when the program has disposed it.
+   */
   readonly fetch?: (index: number, signal: AbortSignal | undefined) => Promise<void>;
 }

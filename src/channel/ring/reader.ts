@@ -14,6 +14,7 @@ import { isReasonOf, signalIn, type SignalOptions } from "../options.ts";
 import { unlessDisposed } from "../peer.ts";
 import { Turns } from "../../core/turns.ts";
 import { ReusedFrame, type TurnFacts } from "../../core/tensors/reused.ts";
+import { Changes } from "./changes.ts";
 import type { Facts } from "./facts.ts";
 import type { Joined, Link } from "./link.ts";
 import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type Told, type WhenFull } from "./notice.ts";
@@ -36,6 +37,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** However many tasks wait for a frame, a notice wakes one of them. */
   readonly #waiting: Turns = new Turns();
   readonly #pace: Pace = new Pace();
+  /** Reports when the program has disposed a frame, where the writer has no interest in that. */
+  readonly #freed: Changes = new Changes();
   /** What was announced, while its bytes come. Where the wait for them is given up, the next one gets it. */
   #comes: Told | undefined;
   #last = 0;
@@ -54,7 +57,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     this.#fetch = fetch;
     this.#frames = frames.map((frame, i) => new ReusedFrame(frame, `frame ${i} of ${name}`));
     this.#whenFull = whenFull;
-    this.resource = new Resource({ name });
+    const freed = this.#freed;
+    this.resource = new Resource({ name, undo: [() => freed.tell()] });
     link.resource.dependOn(this.resource);
     for (const frame of frames) frame.resource.dependOn(this.resource);
     finalizers.register(this, this.resource, this);
@@ -159,10 +163,19 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       () => this.#nameItself(),
     );
     if (told === "ended") return undefined;
+    if (this.#fetch === undefined) return this.#lend(told);
     this.#comes = told;
-    await this.#fetch?.(told.index, signal);
+    if (this.#inHand.has(told.index)) await this.#untilFree(told.index, signal);
+    await this.#fetch(told.index, signal);
     this.#comes = undefined;
+    tellWriter(this.#link, this.resource.name, NOTICES.released, told);
     return this.#lend(told);
+  }
+
+  async #untilFree(index: number, signal: AbortSignal | undefined): Promise<void> {
+    const ask = () => this.#inHand.has(index) && this.resource.isLive ? undefined : true;
+    await this.#polling.until(ask, () => this.#freed.next(signal), false, () => this.#nameItself());
+    this.resource.assertLive();
   }
 
   /** The next frame that the writer has announced, if any. */
@@ -178,7 +191,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
 
   /** Lets the writer know of a wait for more than one frame. */
   #askForMore(): undefined {
-    if (this.#inHand.size === 0 || this.#asked || this.#whenFull === "wait") return;
+    const isAtWriter = this.#inHand.size > 0 && this.#fetch === undefined;
+    if (!isAtWriter || this.#asked || this.#whenFull === "wait") return;
     this.#asked = true;
     const [oldest] = this.#inHand.values();
     tellWriter(this.#link, this.resource.name, NOTICES.wanted, oldest);
@@ -205,7 +219,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (index >= this.#frames.length) {
       throw badMessage("notice", `the ring has ${this.#frames.length} frames, got frame ${index}.`);
     }
-    if (this.#inHand.has(index)) throw badMessage("notice", `frame ${index} is published while it is being read.`);
+    if (this.#inHand.has(index) && this.#fetch === undefined) {
+      throw badMessage("notice", `frame ${index} is published while it is being read.`);
+    }
     if (sequence <= this.#last) throw badMessage("sequence", `expected more than ${this.#last}, got ${sequence}.`);
   }
 
@@ -217,9 +233,11 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const link = this.#link;
     const inHand = this.#inHand;
     const { name } = this.resource;
+    const freed = this.#fetch && this.#freed;
     const atEnd = () => {
       inHand.delete(index);
-      tellWriter(link, name, NOTICES.released, notice);
+      if (freed === undefined) tellWriter(link, name, NOTICES.released, notice);
+      else freed.tell();
     };
     const reused = this.#frames[index];
     const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});

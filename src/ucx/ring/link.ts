@@ -65,8 +65,11 @@ export class UcxLink implements Link, Advancing {
   #receiving: Receiving | undefined;
   #hasEnded = false;
   #failure: unknown;
-  #heard = 0;
+  #heard: number = performance.now();
   #isSending = false;
+  /** How many notices this side has sent, and how many have come. */
+  #said = 0;
+  #heardOf = 0;
   #beats: ReturnType<typeof setInterval> | undefined;
 
   /** Takes the stream over. */
@@ -127,6 +130,7 @@ export class UcxLink implements Link, Advancing {
       start: (endpoint, param) =>
         ucp().ucp_tag_send_nbx(endpoint, addressOf(copy, API), BigInt(copy.length), this.#sends, param),
     });
+    this.#said++;
     return true;
   }
 
@@ -136,13 +140,21 @@ export class UcxLink implements Link, Advancing {
 
   /** Carries out a step behind all others. @throws the signal's reason where it is aborted: the step goes on. */
   async carryOut(step: Step, signal: AbortSignal | undefined): Promise<void> {
-    await this.#done(this.#begin(step), signal);
+    const mark = this.#begin(step);
+    this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
+    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
+    this.resource.assertLive();
+    if (this.#failure !== undefined) throw this.#failure;
     // Who was away for so long was given up by the other side, whose memory is in use by others now.
     if (performance.now() - this.#heard > this.#timeout) throw this.#late();
   }
 
-  sent(signal: AbortSignal | undefined): Promise<void> {
-    return this.#done(this.lane.given, signal);
+  /** Each frame that a reader was notified of is at the writer's until the reader has released it. */
+  async sent(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#heardOf < this.#said && this.#failure === undefined && !this.#hasEnded) {
+      await this.#changes.next(signal);
+      this.resource.assertLive();
+    }
   }
 
   /** Takes what has come: UCX calls nobody back. */
@@ -156,6 +168,7 @@ export class UcxLink implements Link, Advancing {
       if (request !== NULL && codeIn(request) === undefined) ucp().ucp_request_free(request);
       this.#receiving = undefined;
       if (code !== 0) return this.#lose(ucxError(code, "ucp_tag_msg_recv_nbx"));
+      this.#heardOf++;
       this.#inbox.push(new DataView(bytes.buffer));
       this.#changes.tell();
     }
@@ -176,13 +189,6 @@ export class UcxLink implements Link, Advancing {
     const code = this.lane.give([step]);
     if (code !== 0) throw ucxError(code, step.fn);
     return this.lane.given;
-  }
-
-  async #done(mark: number, signal: AbortSignal | undefined): Promise<void> {
-    this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
-    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
-    this.resource.assertLive();
-    if (this.#failure !== undefined) throw this.#failure;
   }
 
   #isReady(readiness: Readiness): boolean {

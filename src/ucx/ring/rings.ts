@@ -12,8 +12,10 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
+import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
+import { FLUSH } from "../endpoint.ts";
 import { checks, ucp, ucxError } from "../library.ts";
 import { serve } from "../share.ts";
 import { type Ticket, unpackTicket } from "../ticket.ts";
@@ -46,7 +48,7 @@ const MOST_ARRIVING = 64;
  *
  * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
  */
-export class UcxRings {
+export class UcxRings extends Printed {
   readonly #context: UcpContextH;
   readonly #worker: UcpWorker;
   readonly #owner: Resource;
@@ -54,10 +56,16 @@ export class UcxRings {
 
   /** Made by {@link UcxContext.rings}. */
   constructor(context: UcpContextH, worker: UcpWorker, owner: Resource, options: UcxRingsOptions) {
+    super();
     this.#context = context;
     this.#worker = worker;
     this.#owner = owner;
     this.#meeting = meetingIn(options);
+  }
+
+  /** Of which context they are. */
+  toString(): string {
+    return `rings of ${this.#owner}`;
   }
 
   /**
@@ -127,6 +135,9 @@ export class UcxRings {
     await this.#meeting.admit(stream, "reader");
     const hello = helloOf(this.#worker.address);
     await sendHello(stream, hello);
+    const meeting = { look() {} };
+    this.#worker.join(meeting); // the writer's reaches it
+    using _ = { [Symbol.dispose]: () => this.#worker.leave(meeting) };
     const { count, whenFull } = beginningIn(await stream.receive(LONGEST_MESSAGE), 0);
     const messages: Uint8Array<ArrayBuffer>[] = [];
     for (let i = 0; i < count; i++) messages.push(await stream.receive(LONGEST_MESSAGE));
@@ -134,7 +145,7 @@ export class UcxRings {
     this.#owner.assertLive();
     const undo: Undo = [];
     using frames = new DisposableStack();
-    return allOrNothing("joining a ring", () => {
+    const joined = allOrNothing("joining a ring", () => {
       let link: UcxLink | undefined;
       const isIdle = () => link?.isIdle ?? true;
       const rooms = messages.map((message) => {
@@ -147,10 +158,12 @@ export class UcxRings {
       const made = link = new UcxLink({ name, worker: this.#worker, address, stream, sends, takes, timeout }, undo);
       const gets = tensors.map(({ key, address }, i) => getting(rooms[i], address, made.lane.unpack(key)));
       const fetch = (index: number, signal: AbortSignal | undefined) => made.carryOut(gets[index], signal);
-      frames.move();
-      made.begin();
       return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
     }, undo);
+    await met(joined.link);
+    frames.move();
+    joined.link.begin();
+    return joined;
   }
 }
 
@@ -268,6 +281,7 @@ class UcxDoor implements Door {
         const init = { name: nameOf(conn), worker: this.#worker, address, stream, sends, takes, timeout };
         const link = allOrNothing("letting a reader in", () => new UcxLink(init, undo), undo);
         link.resource.dependOn(ring);
+        await met(link);
         try {
           for (const message of [beginning, ...this.#messages]) await stream.send(message);
           return link.begin();
@@ -278,6 +292,18 @@ class UcxDoor implements Door {
     } finally {
       this.#arriving--;
     }
+  }
+}
+
+/**
+ * Waits until the two workers have met. UCX 1.13 ends the process where one of them closes a connection while that is being
+ * made (`wireup_ep.c`, an assertion on `pending_count`).
+ */
+async function met(link: UcxLink): Promise<void> {
+  try {
+    await link.carryOut(FLUSH, undefined);
+  } catch (error) {
+    throw undone(error, [() => link.resource.dispose()], "meeting the other side of a ring");
   }
 }
 

@@ -2,13 +2,15 @@ import {
   AccessError,
   ArgumentError,
   DisposedError,
+  type Frame,
   host,
   type HostTensor,
   imageInfo,
   NativeCallError,
   type Tensor,
 } from "@samepage/interop";
-import { UcxContext, type UcxRemote, type UcxShare } from "@samepage/interop/ucx";
+import { MessageError } from "@samepage/interop/channel";
+import { UcxContext, type UcxRemote, type UcxRings, type UcxShare } from "@samepage/interop/ucx";
 import { any, say } from "../kit.ts";
 import { type Failure, failuresOf, ofCore, type Row, table } from "../row.ts";
 
@@ -49,7 +51,114 @@ function connected(use: (both: Connected) => unknown, fails?: Failure): Row {
   }, fails);
 }
 
+/** A row with rings that meet at Unix sockets, and frames. */
+function ringed(
+  use: (
+    at: { readonly ucx: UcxContext; readonly rings: UcxRings; readonly path: string; frames: HostFrame[] },
+  ) => unknown,
+  fails?: Failure,
+): Row {
+  const row = opened(async (ucx) => {
+    const rings = ucx.rings({
+      listen: (path) => Deno.listen({ transport: "unix", path }),
+      connect: (path) => Deno.connect({ transport: "unix", path }),
+      timeout: 2_000,
+    });
+    const info = imageInfo({ format: "RGBA", width: 4, height: 4 });
+    using made = new DisposableStack();
+    const frames = [0, 1].map(() => made.use(host.allocateFrame(info)));
+    await use({ ucx, rings, path: `/tmp/samepage-misuse-ucx-${Deno.pid}-${++paths}`, frames });
+  }, fails);
+  return { ...row, flags: SOCKETS };
+}
+
+/** What Deno's own sockets need. */
+const SOCKETS = ["--allow-ffi", "--allow-net", "--allow-read", "--allow-write"];
+
+let paths = 0;
+
+type HostFrame = Frame<HostTensor>;
+
+const SECRET = "sixteen bytes and more";
+
 export default table(import.meta, {
+  "rings in words": opened((ucx) => {
+    const text = ucx.rings({ secret: SECRET }).toString();
+    if (!/^rings of ucx context/.test(text)) throw new Error(text);
+  }),
+  "rings of which anybody may be a reader": opened(
+    (ucx) => ucx.rings({}),
+    wrong("options", /expected a secret or sockets, got neither/, /pass \{ secret \}/),
+  ),
+  "rings with a secret and sockets": opened(
+    (ucx) => ucx.rings({ secret: SECRET, connect: (path) => Deno.connect({ transport: "unix", path }) }),
+    wrong("options", /expected a secret or sockets, got both/, /pass \{ secret \}/),
+  ),
+  "a secret that can be guessed": opened(
+    (ucx) => ucx.rings({ secret: "hunter2" }),
+    wrong("secret", /expected 16 bytes or more, got 7/, /Let it be random/),
+  ),
+  "a number for a secret": opened(
+    (ucx) => ucx.rings({ secret: any(12345678) }),
+    wrong("secret", /expected a string or bytes, got a number/),
+  ),
+  "a listener in place of what makes one": opened(
+    (ucx) => ucx.rings({ listen: any({ accept() {}, close() {} }) }),
+    wrong("listen", /expected a function/),
+  ),
+  "a timeout of a ring that no beat could meet": opened(
+    (ucx) => ucx.rings({ secret: SECRET, timeout: 1 }),
+    wrong("timeout", /expected an integer from 100/),
+  ),
+  "an unknown option of rings": opened(
+    (ucx) => ucx.rings(any({ secret: SECRET, key: 1 })),
+    options(/unknown property key/, /secret/),
+  ),
+  "a ring at an address that is none": opened((ucx) => {
+    using one = host.allocate(BYTES);
+    using other = host.allocate(BYTES);
+    ucx.rings({ secret: SECRET }).create("camera", { frames: [one, other] });
+  }, wrong("address", /expected "host:port", or a port of 127.0.0.1, got "camera"/)),
+  "a ring at a number": ringed(
+    ({ rings, frames }) => rings.create(any(7000), { frames }),
+    wrong("address", /expected a string, got a number/),
+  ),
+  "a ring of one frame": ringed(
+    ({ rings, path, frames }) => rings.create(path, { frames: frames.slice(1) }),
+    failuresOf("channel").wrong("frames", /expected 2 to 1024 frames, got 1/),
+  ),
+  "a ring over UCX with what the channel's has": ringed(
+    ({ rings, path, frames }) => rings.create(path, any({ frames, allow: () => true })),
+    options(/unknown property allow/, /frames, whenFull/),
+  ),
+  "a ring of which a frame is used by others": ringed(({ rings, path, frames }) => {
+    using _part = frames[0].planes[0].slice({ shape: [4], dtype: "u8" });
+    rings.create(path, { frames });
+  }, ofCore(AccessError, /frames\[0\]/, { argument: "frames[0]", hint: /Dispose that first/ })),
+  "to read a ring over UCX without a context": ringed(async ({ rings, path, frames }) => {
+    await using _ring = rings.create(path, { frames });
+    await rings.open(path, { contexts: [] });
+  }, { error: MessageError, api: "channel", argument: "memory", message: /pass \{ contexts: \[host\] \}/ }),
+  "to read a ring over UCX where nobody listens": ringed(
+    async ({ rings, path }) => await rings.open(path, { contexts: [host] }),
+    { error: NativeCallError, api: "ucx", fn: "connect", code: 2, codeName: "ENOENT", message: /ENOENT/ },
+  ),
+  "rings that only listen, to read one": opened(
+    async (ucx) => {
+      const rings = ucx.rings({ listen: (path) => Deno.listen({ transport: "unix", path }) });
+      await rings.open("/tmp/ring", { contexts: [host] });
+    },
+    wrong("connect", /it is missing/, /\{ listen, connect \}/),
+  ),
+  "rings of a context that was disposed": {
+    run() {
+      const ucx = UcxContext.open(TCP);
+      ucx[Symbol.dispose]();
+      ucx.rings({ secret: SECRET });
+    },
+    fails: gone(/ucx context was disposed/),
+  },
+
   "what the other side says of a tensor, after its end": {
     async run() {
       using ucx = UcxContext.open(TCP);
