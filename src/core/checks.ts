@@ -38,7 +38,8 @@ const MOST_SECONDS = 1e9;
 
 /** A time in seconds. */
 export const SECONDS: Rule = (checks, value, argument) => {
-  if (typeof value === "number" && value >= 0 && value <= MOST_SECONDS) return;
+  if (typeof value !== "number") throw checks.wrongKind(argument, "a number", value);
+  if (value >= 0 && value <= MOST_SECONDS) return;
   throw checks.wrong(argument, `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(value)}.`);
 };
 

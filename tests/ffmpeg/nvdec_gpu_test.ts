@@ -179,17 +179,25 @@ test("a seek begins where it is to", async (cuda, ffmpeg) => {
 });
 
 test("the GPU's memory is flat over 1,000 frames", async (cuda, ffmpeg) => {
-  const all = async () => {
+  const lap = async () => {
     let count = 0;
     for await (using _ of decoded(cuda, ffmpeg)) count++;
     return count;
   };
-  let count = await all() + await all(); // what the driver keeps from now on
-  const { free } = cuda.memory();
-  while (count < 1_120) count += await all();
-  const lost = (free - cuda.memory().free) / 2 ** 20;
-  console.log(`${count - 120} frames: the GPU has ${lost.toFixed(1)} MiB less`);
-  assert(lost < 16, `${lost} MiB`);
+  await lap();
+  await lap(); // what the driver keeps from now on
+  // The GPU's memory is that of all processes, which take and give back some in the middle: what each lap keeps shows in most.
+  const kept: number[] = [];
+  let { free } = cuda.memory();
+  for (let count = 0; count < 1_000;) {
+    count += await lap();
+    const before = free;
+    ({ free } = cuda.memory());
+    kept.push((before - free) / 2 ** 20);
+  }
+  const usual = kept.toSorted((a, b) => a - b)[kept.length >> 1];
+  console.log(`${kept.length} laps: one keeps ${usual.toFixed(1)} MiB of the GPU's memory`);
+  assert(usual < 1, `each lap keeps ${usual} MiB: ${kept}`);
 });
 
 for (const blocking of [true, false]) {

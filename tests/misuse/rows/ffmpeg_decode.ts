@@ -143,7 +143,7 @@ export default table(import.meta, {
     wrong("stream", /has no stream 7 of video or audio\. It has 0: video \(ppm\)/),
   ),
   "decode: sound of a picture": options({ stream: "audio" }, wrong("stream", /has no audio\. It has 0: video \(ppm\)/)),
-  "decode: from a text": options({ from: "3" }, wrong("from", /expected seconds from 0/)),
+  "decode: from a text": options({ from: "3" }, wrong("from", /expected a number, got a string/)),
   "decode: from no number": options({ from: NaN }, wrong("from", /expected seconds from 0/)),
   "decode: from before the start": options({ from: -1 }, wrong("from", /expected seconds from 0/)),
   "decode: half a thread": options({ threads: 0.5 }, wrong("threads", /expected an integer from 0/)),
