@@ -83,6 +83,15 @@ test("kernel() of OpenCL's works in place, and one behind another waits for it",
   );
 });
 
+test("what two kernels share on its way to the host is the host's", lacking, async () => {
+  using cl = OpenCLContext.open();
+  using program = cl.program(COPY + TWICE);
+  using copied = program.kernel("copied");
+  using twice = program.kernel("twice");
+  await using whole = pipeline(numbered(1), kernel(copied, { gives: same }), kernel(twice), kernel(twice));
+  assertEquals((await whole.explain()).handOvers[1].gives?.memory, "host"); // it is mapped once for all three
+});
+
 test("kernel() takes the arguments and the range that a program says", lacking, async () => {
   using cl = OpenCLContext.open();
   using program = cl.program(`kernel void set(global uchar *bytes, uchar value) { bytes[get_global_id(0)] = value; }`);
