@@ -400,6 +400,7 @@ export class Engine implements Run {
     for (let { done, value } = await (this.#first ??= this.#open()); !done && !output.isClosed;) {
       figures.frames++;
       output.push(this.#admit(value, this.#source));
+      this.#first = undefined; // what it read is on its way
       while (this.#inFlight >= this.frames && !output.isClosed) {
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
@@ -576,6 +577,12 @@ export class Engine implements Run {
 
   #admit(frame: Frame, place: Place): Traveller {
     this.#assertFrame(frame, place.name);
+    if (this.#travellers.has(frame)) throw new StageError(place.name, `${frame.name} was passed on twice.`);
+    const part = this.#travellers.values().find((one) => one.frame!.resource.purpose === frame.resource);
+    if (part !== undefined) { // a frame that came in ends with this one, and counts until then
+      this.#travellers.delete(part.frame!);
+      return this.#track(frame, place, part.began);
+    }
     const traveller = this.#track(frame, place, performance.now());
     this.#inFlight++;
     frame.resource.undo.unshift(() => {

@@ -13,11 +13,12 @@ import {
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
 import { VulkanContext } from "@samepage/interop/vulkan";
-import { kernel, operation, pipeline, StageError, type Transform } from "@samepage/interop/pipeline";
+import { kernel, operation, pipeline, Sink, StageError, Transform } from "@samepage/interop/pipeline";
 import { HERE } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
+import { numbered } from "./help.ts";
 
 const lacking = HERE.includes("pocl") ? undefined : "PoCL";
 
@@ -121,6 +122,27 @@ test("kernel() of Vulkan's has the buffers first, and runs in whole groups", mis
   assertEquals(copied.groupSize, [16, 4, 1]);
   const stage = kernel(copied, { gives: same });
   assertEquals(await seen([stage]), numbers((i) => [1 + i, 1 + i, 2 + i, 2 + i, 3 + i, 3 + i]));
+});
+
+test("a frame between two kernels of Vulkan's stays in its memory", missingVulkan(), async () => {
+  using vulkan = VulkanContext.open();
+  using program = vulkan.program(Deno.readFileSync(new URL("copied.spv", import.meta.url)));
+  using copied = program.kernel();
+  const stages = [kernel(copied, { gives: same }), kernel(copied, { name: "again", gives: same })];
+  await using whole = pipeline(numbered(1, "I420"), ...stages);
+  const { handOvers: [, first, second] } = await whole.explain();
+  assertEquals([first, second].map(({ gives }) => gives?.memory.split(" ")[0]), ["vulkan", "host"]);
+  assertEquals(await seen(stages), numbers((i) => [1 + i, 1 + i, 3 + i, 3 + i, 5 + i, 5 + i]));
+});
+
+test("what stages of Vulkan's share on its way to the host is the host's", missingVulkan(), async () => {
+  using vulkan = VulkanContext.open();
+  using program = vulkan.program(Deno.readFileSync(new URL("copied.spv", import.meta.url)));
+  using copied = program.kernel();
+  const look = () => new Transform({ name: "look", takes: { memory: vulkan }, process: () => {} });
+  const sink = new Sink({ name: "host", takes: { memory: host }, write: () => {} });
+  await using whole = pipeline(numbered(1, "I420"), kernel(copied, { gives: same }), look(), look(), sink);
+  assertEquals((await whole.explain()).handOvers[1].gives?.memory, "host"); // it is mapped once for all three
 });
 
 const CV: Readonly<Record<string, (cv: OpenCVContext) => Target<OpenCVTensor>>> = {
