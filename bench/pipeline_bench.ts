@@ -14,6 +14,7 @@ import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
 import { Missing } from "./harness/program.ts";
 import { here, moving, program, PYTHON, side, type Way } from "./harness/way.ts";
+import { hasNpm, NODE_AV, ONNX_RUNTIME_NODE } from "../tasks/setup/npm.ts";
 import { FFMPEG_8, hasWheels, ONNX_RUNTIME } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
@@ -34,8 +35,14 @@ const KERNELS = `${BUILT}pipeline.cl`;
 /** What PyAV copies: each frame of I420 to NumPy, and back. */
 const COPIED = FRAMES * 2 * WIDTH * HEIGHT * 3 / 2;
 
+/** What onnxruntime-node copies besides: what the model reads, and its map, of every tenth frame. */
+const MODEL_COPIED = Math.ceil(FRAMES / EVERY) * 4 * 4 * ACROSS * DOWN;
+
 const lacking = missing ?? (LIBRARY === undefined ? "ONNX Runtime: deno task setup inference" : undefined);
 const pyAv = await hasWheels(FFMPEG_8);
+const lacksNode = await hasNpm(NODE_AV) && await hasNpm(ONNX_RUNTIME_NODE)
+  ? undefined
+  : "there is no node-av (deno task setup test) or no onnxruntime-node (deno task setup bench)";
 
 if (lacking === undefined) {
   Deno.env.set("SAMEPAGE_BENCH_CLIP", await begin(await clip("text.mp4")));
@@ -68,10 +75,19 @@ function pythons(): Way {
   }, "pipeline");
 }
 
+function nodes(): Way {
+  return program("node-av + OpenCL + onnxruntime-node", () => {
+    const missing = lacking ?? lacksNode;
+    if (missing !== undefined) throw new Missing(missing);
+    const files = [Deno.env.get("SAMEPAGE_BENCH_CLIP")!, `${BUILT}pipeline_node.mkv`, KERNELS, DETECTOR];
+    return { path: Deno.execPath(), args: ["run", "-A", "--no-check", side("sides/pipeline_node_side.ts"), ...files] };
+  }, "pipeline");
+}
+
 figure({
   id: "pipeline",
   title: `${FRAMES} frames of 1080p H.264: edges, a detector in every tenth, boxes, encoded`,
-  goal: throughput(0.95),
+  goal: throughput(0.97),
   ignore: lacking !== undefined,
   ways: [
     moving(0, c("pipeline", "pipeline")),
@@ -125,5 +141,6 @@ figure({
       }),
     ),
     moving(COPIED, pythons()),
+    moving(COPIED + MODEL_COPIED, nodes()),
   ],
 });

@@ -58,6 +58,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "openvino",
     "python",
     "sycl",
+    "dlpack",
   ],
   cuda: [
     "cuda_launch",

@@ -3,7 +3,8 @@ import v8 from "node:v8";
 import vm from "node:vm";
 
 v8.setFlagsFromString("--expose-gc"); // so that nobody has to pass it
-const gc: () => void = vm.runInNewContext("gc");
+/** Collects garbage, and lets no finalizer run. */
+export const gc: () => void = vm.runInNewContext("gc");
 
 /** What one object kept alive goes in the next round: a view, its tensor, that one's parent, its context. */
 const ROUNDS = 4;

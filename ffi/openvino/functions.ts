@@ -70,6 +70,49 @@ export interface OpenVINO {
     compiled_model: Address,
   ): Promise<number>;
 
+  /** `ov_status_e ov_core_create_context(const ov_core_t *core, const char *device_name, const size_t context_args_size, ov_remote_context_t **context, ...)` */
+  ov_core_create_context(
+    core: Address,
+    device_name: BufferSource | null,
+    context_args_size: bigint,
+    context: BufferSource | null,
+    name: BufferSource | null,
+    value: BufferSource | null,
+    key: BufferSource | null,
+    handle: bigint,
+  ): number;
+
+  /** `ov_status_e ov_core_compile_model_with_context(const ov_core_t *core, const ov_model_t *model, const ov_remote_context_t *context, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)` */
+  ov_core_compile_model_with_context(
+    core: Address,
+    model: Address,
+    context: Address,
+    property_args_size: bigint,
+    compiled_model: Address,
+  ): number;
+
+  /** `ov_status_e ov_core_compile_model_with_context(const ov_core_t *core, const ov_model_t *model, const ov_remote_context_t *context, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)` Runs on another thread. */
+  ov_core_compile_model_with_contextAsync(
+    core: Address,
+    model: Address,
+    context: Address,
+    property_args_size: bigint,
+    compiled_model: Address,
+  ): Promise<number>;
+
+  /** `ov_status_e ov_remote_context_create_tensor(const ov_remote_context_t *context, const ov_element_type_e type, const ov_shape_t shape, const size_t object_args_size, ov_tensor_t **remote_tensor, ...)` */
+  ov_remote_context_create_tensor(
+    context: Address,
+    type: number,
+    shape: BufferSource,
+    object_args_size: bigint,
+    remote_tensor: BufferSource | null,
+    name: BufferSource | null,
+    value: BufferSource | null,
+    key: BufferSource | null,
+    handle: bigint,
+  ): number;
+
   /** `void ov_available_devices_free(ov_available_devices_t *devices)` */
   ov_available_devices_free(devices: BufferSource | null): void;
 

@@ -36,6 +36,25 @@ export const SYMBOLS = {
     result: "i32",
     nonblocking: true,
   },
+  // ov_status_e ov_core_create_context(const ov_core_t *core, const char *device_name, const size_t context_args_size, ov_remote_context_t **context, ...)
+  ov_core_create_context: {
+    parameters: ["u64", "buffer", "u64", "buffer", "buffer", "buffer", "buffer", "u64"],
+    result: "i32",
+  },
+  // ov_status_e ov_core_compile_model_with_context(const ov_core_t *core, const ov_model_t *model, const ov_remote_context_t *context, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)
+  ov_core_compile_model_with_context: { parameters: ["u64", "u64", "u64", "u64", "u64"], result: "i32" },
+  // ov_status_e ov_core_compile_model_with_context(const ov_core_t *core, const ov_model_t *model, const ov_remote_context_t *context, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)
+  ov_core_compile_model_with_contextAsync: {
+    name: "ov_core_compile_model_with_context",
+    parameters: ["u64", "u64", "u64", "u64", "u64"],
+    result: "i32",
+    nonblocking: true,
+  },
+  // ov_status_e ov_remote_context_create_tensor(const ov_remote_context_t *context, const ov_element_type_e type, const ov_shape_t shape, const size_t object_args_size, ov_tensor_t **remote_tensor, ...)
+  ov_remote_context_create_tensor: {
+    parameters: ["u64", "u32", ov_shape_t, "u64", "buffer", "buffer", "buffer", "buffer", "u64"],
+    result: "i32",
+  },
   // void ov_available_devices_free(ov_available_devices_t *devices)
   ov_available_devices_free: { parameters: ["buffer"], result: "void" },
   // void ov_remote_context_free(ov_remote_context_t *context)

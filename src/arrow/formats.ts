@@ -21,10 +21,10 @@ export const OTHERS: Readonly<Record<string, string>> = {
 };
 
 export const devices: ArrayDevices = new ArrayDevices(checks, [
-  { type: arrow.ARROW_DEVICE_CPU, name: "ARROW_DEVICE_CPU", api: "host", memory: "host" },
-  { type: arrow.ARROW_DEVICE_CUDA, name: "ARROW_DEVICE_CUDA", api: "cuda", memory: "device" },
-  { type: arrow.ARROW_DEVICE_CUDA_HOST, name: "ARROW_DEVICE_CUDA_HOST", api: "cuda", memory: "host" },
-  { type: arrow.ARROW_DEVICE_CUDA_MANAGED, name: "ARROW_DEVICE_CUDA_MANAGED", api: "cuda", memory: "managed" },
+  { type: arrow.ARROW_DEVICE_CPU, name: "ARROW_DEVICE_CPU", apis: ["host"], memory: "host" },
+  { type: arrow.ARROW_DEVICE_CUDA, name: "ARROW_DEVICE_CUDA", apis: ["cuda"], memory: "device" },
+  { type: arrow.ARROW_DEVICE_CUDA_HOST, name: "ARROW_DEVICE_CUDA_HOST", apis: ["cuda"], memory: "host" },
+  { type: arrow.ARROW_DEVICE_CUDA_MANAGED, name: "ARROW_DEVICE_CUDA_MANAGED", apis: ["cuda"], memory: "managed" },
 ]);
 
 /** The number of the device that is not one of several: the CPU. */

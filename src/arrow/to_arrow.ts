@@ -76,7 +76,7 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
   return keep.lend(given, undefined, (lent) => {
     const { addresses, ...device } = placesOf(planesOf<Tensor>(lent));
     const root = rootOf(lent, addresses, as, names);
-    return loans.lend<Tensor, ArrowExport>(lent, ([notice], undo) => {
+    return loans.lend<ArrowExport>(lent, ([notice], undo) => {
       const left = countOf(root);
       const [schemas, arrays] = [new Draft(left), new Draft(left, notice)];
       const roots = [writeSchema(schemas, root, code.schema), writeArray(arrays, root, code.array, device)];
@@ -90,7 +90,7 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
       });
       undo.push(() => undoAll(structs, "releasing"));
       return new ArrowExport(made, device.device_type, given.resource, structs);
-    }, [planesOf<Tensor>(lent)]);
+    }, [lent.described.planes]);
   });
 }
 

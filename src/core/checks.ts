@@ -33,13 +33,23 @@ export function integer(least: number, most: number): Rule {
   return (checks, value, argument) => checks.assertInteger(value, argument, least, most);
 }
 
+/** More seconds are a mistake: they are 31 years. */
+const MOST_SECONDS = 1e9;
+
+/** A time in seconds. */
+export const SECONDS: Rule = (checks, value, argument) => {
+  if (typeof value === "number" && value >= 0 && value <= MOST_SECONDS) return;
+  throw checks.wrong(argument, `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(value)}.`);
+};
+
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
-  readonly #api: string;
+  /** The API, as errors name it. */
+  readonly api: string;
 
   /** `api` as errors name it. */
   constructor(api: string) {
-    this.#api = api;
+    this.api = api;
   }
 
   /**
@@ -191,7 +201,7 @@ export class Checks {
   }
 
   #fields(argument: string, hint: string | undefined, fn: string | undefined): ErrorFields {
-    return { api: this.#api, argument, hint, ...(fn === undefined ? {} : { fn }) };
+    return { api: this.api, argument, hint, ...(fn === undefined ? {} : { fn }) };
   }
 }
 

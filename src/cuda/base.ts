@@ -35,12 +35,14 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   readonly cuContext: bigint;
   /** True if its device is the thread's current one. For mappers. */
   readonly isCurrent: () => boolean;
-  /** True for device 0. */
-  readonly isFirst: boolean;
+  /** True if a call that takes its device from an event or a stream needs no other current one. For mappers. */
+  readonly isNear: () => boolean;
   /** Makes a call with its device as the thread's current one. For mappers. */
   readonly within: Within;
   /** Makes a call that takes its device from an event or a stream. For mappers. */
   readonly near: Within;
+  /** Makes a call as `within` does, where `isCurrent` or `isNear` has just returned false. For mappers. */
+  readonly switched: Within;
 
   /** Takes over the retained context `handle`, and the undo list that releases it. */
   protected constructor(device: CudaDevice, handle: bigint, undo: Undo) {
@@ -49,9 +51,10 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
     this.cuContext = handle;
     const calls = callsTo(handle, device.ordinal === 0);
     this.isCurrent = calls.isCurrent;
-    this.isFirst = calls.isFirst;
+    this.isNear = calls.isNear;
     this.within = calls.within;
     this.near = calls.near;
+    this.switched = calls.switched;
     this.priorities = calls.within(priorityRange);
   }
 

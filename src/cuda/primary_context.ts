@@ -34,8 +34,8 @@ export type Within = <R>(call: () => R) => R;
 export interface DeviceCalls {
   /** True if its primary context is the thread's current one: then a call needs no {@link within}. */
   readonly isCurrent: () => boolean;
-  /** True for device 0, whose context CUDA uses on a thread without one. */
-  readonly isFirst: boolean;
+  /** True if a call that takes its device from an event or a stream needs no {@link near}. */
+  readonly isNear: () => boolean;
   /**
    * Makes a call with its primary context as the thread's current one, and restores the thread. Unlike cudaSetDevice, it
    * creates no context on another device. A thread without a context keeps that of device 0, as after libcudart's first
@@ -48,6 +48,8 @@ export interface DeviceCalls {
    * libcudart 13.0).
    */
   readonly near: Within;
+  /** The same as {@link within}, where {@link isCurrent} or {@link isNear} has just returned false: it does not ask again. */
+  readonly switched: Within;
 }
 
 /** The ledger counts the native object until the undo list releases it. */
@@ -67,8 +69,7 @@ export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
     checkDriver(driver.cuCtxGetCurrent(out), "cuCtxGetCurrent");
     return halves[0] === low && halves[1] === high;
   };
-  const within: Within = (call) => {
-    if (isCurrent()) return call();
+  const switched: Within = (call) => {
     const before = current[0];
     checkDriver(driver.cuCtxSetCurrent(context as never), "cuCtxSetCurrent");
     if (isFirst && before === 0n) return call();
@@ -78,6 +79,9 @@ export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
       checkDriver(driver.cuCtxSetCurrent(before as never), "cuCtxSetCurrent");
     }
   };
-  const near: Within = isFirst ? (call) => call() : within; // without a current context, libcudart takes device 0's
-  return { isCurrent, isFirst, within, near };
+  // On a thread without a context, libcudart takes device 0's.
+  const isNear = isFirst ? () => true : () => isCurrent() || (halves[0] | halves[1]) !== 0;
+  const within: Within = (call) => isCurrent() ? call() : switched(call);
+  const near: Within = (call) => isNear() ? call() : switched(call);
+  return { isCurrent, isNear, within, near, switched };
 }

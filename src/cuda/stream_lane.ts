@@ -57,8 +57,8 @@ export class StreamLane extends CudaLane {
   /** The stream. */
   readonly stream: StreamHandle;
   readonly #destroy: (() => void) | undefined;
-  /** True if calls that take their device from the stream work with any current device of the thread. */
-  readonly #isAnywhere: boolean;
+  /** True if the next call that takes its device from the stream works with the thread's current device. */
+  readonly #isHere: () => boolean;
   /** Oldest first. Those of marks that are over are recorded again. */
   readonly #events: Recorded[] = [];
   #isClosed = false;
@@ -71,7 +71,7 @@ export class StreamLane extends CudaLane {
     this.stream = stream;
     this.#destroy = destroy;
     // CUDA's own streams are of whichever device is the thread's.
-    this.#isAnywhere = device.isFirst && stream > cudaStreamPerThread;
+    this.#isHere = stream > cudaStreamPerThread ? device.isNear : device.isCurrent;
   }
 
   /** From now on, this lane's commands and the host take turns at managed memory. */
@@ -205,18 +205,13 @@ export class StreamLane extends CudaLane {
     }
   }
 
-  /** True if calls with the stream and its events work with the thread's current device. */
-  #isHere(): boolean {
-    return this.#isAnywhere || this.device.isCurrent();
-  }
-
   #call(run: StreamCall, event: EventHandle): number {
     return this.#isHere() ? run(this.stream, event) : this.#switched(run, event);
   }
 
-  /** A separate method, so that a call without a switch allocates nothing. */
+  /** The device is not here. A separate method, so that a call without a switch allocates nothing. */
   #switched(run: StreamCall, event: EventHandle): number {
-    return this.device.within(() => run(this.stream, event));
+    return this.device.switched(() => run(this.stream, event));
   }
 
   /** The earliest event at or behind a mark that is not over; recorded now if the lane has no such event. */

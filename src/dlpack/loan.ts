@@ -10,7 +10,7 @@ import { literal, type Names, optionsIn } from "../core/argument.ts";
 import type { ArrayStream } from "../core/contract.ts";
 import type { DevicePlace } from "../core/device/arrays.ts";
 import { Fence } from "../core/device/fence.ts";
-import { NativeFlag, type NativeFlagOptions } from "../core/device/native_flag.ts";
+import { Signal } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -37,8 +37,9 @@ export interface ToDLPackOptions {
 
 const OPTIONS: Names<ToDLPackOptions> = { access: true, stream: true, version: true };
 
-/** Where a struct is written before it is copied to its flag's memory. */
+/** Where a struct is written before it is copied to memory that C reads. */
 const view = new DataView(new ArrayBuffer(DLManagedTensorVersioned.size + 16 * MOST_DIMENSIONS));
+const written = new Uint8Array(view.buffer);
 
 /** A struct of each version: how long it is, and what writes it. */
 const STRUCTS = [
@@ -59,7 +60,7 @@ interface Lending {
 }
 
 /** Asked before this thread blocks until the release: the error where none would come then. */
-type Deadlock = NativeFlagOptions["deadlock"];
+type Deadlock = Signal["deadlock"];
 
 /**
  * A tensor's bytes as a struct of DLPack's, lent until a consumer's call of its deleter.
@@ -76,8 +77,7 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly device: { readonly type: number; readonly id: number };
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
-  readonly #flag: NativeFlag;
-  readonly #address: Address;
+  readonly #signal: Signal;
   readonly #registration: Registration;
   /** Kept for as long as the loan can be handed over: it would end with its tensor. */
   #tensor: Tensor | undefined;
@@ -90,9 +90,8 @@ export class DLPackLoan extends Printed implements Disposable {
     this.access = access;
     this.device = { type, id: ordinal };
     const name = `DLPack loan of ${of}`;
-    this.#flag = flagOf(lending, name);
-    this.#address = this.#flag.data;
-    this.resource = loanOf(lending, name, this.#flag);
+    this.#signal = signalOf(lending, name);
+    this.resource = loanOf(lending, name, this.#signal);
     try {
       grant.revokeConflicting(access);
     } catch (error) {
@@ -105,12 +104,12 @@ export class DLPackLoan extends Printed implements Disposable {
   /** The address of the struct. Hand it over by {@link handOver}. @throws {DisposedError} once it was handed over. */
   get address(): Address {
     this.resource.assertLive();
-    return this.#address;
+    return this.#signal.data;
   }
 
   /** True once the consumer has released the bytes, or it was disposed before it was handed over. */
   get isReleased(): boolean {
-    return this.#flag.isSet() || this.resource.state === "freed";
+    return this.#signal.isSet() || this.resource.state === "freed";
   }
 
   /**
@@ -122,10 +121,10 @@ export class DLPackLoan extends Printed implements Disposable {
   handOver(): Address {
     this.resource.assertLive();
     this.#release();
-    this.resource.returnAfter(this.#flag.fence());
+    this.resource.returnAfter(this.#signal.fence());
     this.resource.ending = "handed over";
     for (const grant of this.resource.grants) grant.isForeign = true;
-    return this.#address;
+    return this.#signal.data;
   }
 
   /** What was lent, and how far it has come. */
@@ -147,25 +146,25 @@ export class DLPackLoan extends Printed implements Disposable {
 }
 
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
-function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFlag): Resource {
+function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal): Resource {
   const { grant, resource: { work } } = tensor;
   const lent = grant.lend(access, grant.start, grant.end, name);
   const end = () => {
-    if (!flag.isSet()) flag.withdraw();
+    if (!signal.isSet()) signal.memory.bytes.fill(0, 0, 8); // as its deleter would: no consumer has it
     // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
     else if (typeof order === "object" && order.resource.isLive) work.add(order.fence());
-    flag[Symbol.dispose]();
+    signal[Symbol.dispose]();
   };
   return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [end] });
 }
 
-/** The struct, in the memory of a flag that its deleter sets. */
-function flagOf({ tensor, place, access, version, deadlock }: Lending, name: string): NativeFlag {
+/** The struct, in memory that its deleter marks. */
+function signalOf({ tensor, place, access, version, deadlock }: Lending, name: string): Signal {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const flag = new NativeFlag({ by: "sigemptyset", byteLength: length, name, deadlock });
-  const { data, callback } = flag;
+  const signal = new Signal(name, "sigemptyset", 1, length, deadlock);
+  const { data, callback, memory: { bytes } } = signal;
   const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
   const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
   write(view, 0, {
@@ -183,8 +182,8 @@ function flagOf({ tensor, place, access, version, deadlock }: Lending, name: str
     view.setBigInt64(byteLength + 8 * i, BigInt(shape[i]), true);
     view.setBigInt64(byteLength + 8 * (shape.length + i), BigInt(strides[i] / size), true);
   }
-  flag.write(new Uint8Array(view.buffer, 0, length));
-  return flag;
+  bytes.set(written.subarray(0, length));
+  return signal;
 }
 
 /** Types of devices that a consumer has no name for, and those that it reaches such memory by. */

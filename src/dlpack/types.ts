@@ -67,13 +67,11 @@ export function elementsOf(type: DataType): Elements {
 }
 
 export const devices: ArrayDevices = new ArrayDevices(checks, [
-  { type: dl.kDLCPU, name: "kDLCPU", api: "host", memory: "host" },
-  { type: dl.kDLCUDA, name: "kDLCUDA", api: "cuda", memory: "device" },
-  { type: dl.kDLCUDAHost, name: "kDLCUDAHost", api: "cuda", memory: "host" },
-  { type: dl.kDLCUDAManaged, name: "kDLCUDAManaged", api: "cuda", memory: "managed" },
-  { type: dl.kDLOpenCL, name: "kDLOpenCL", api: "opencl", memory: "device" },
-  ...["sycl", "levelzero", "opencl"].map((api) =>
-    ({ type: dl.kDLOneAPI, name: "kDLOneAPI", api, memory: "unified" }) as const
-  ),
-  { type: dl.kDLVulkan, name: "kDLVulkan", api: "vulkan", memory: "device" },
+  { type: dl.kDLCPU, name: "kDLCPU", apis: ["host"], memory: "host" },
+  { type: dl.kDLCUDA, name: "kDLCUDA", apis: ["cuda"], memory: "device" },
+  { type: dl.kDLCUDAHost, name: "kDLCUDAHost", apis: ["cuda"], memory: "host" },
+  { type: dl.kDLCUDAManaged, name: "kDLCUDAManaged", apis: ["cuda"], memory: "managed" },
+  { type: dl.kDLOpenCL, name: "kDLOpenCL", apis: ["opencl"], memory: "device" },
+  { type: dl.kDLOneAPI, name: "kDLOneAPI", apis: ["sycl", "levelzero", "opencl"], memory: "unified" },
+  { type: dl.kDLVulkan, name: "kDLVulkan", apis: ["vulkan"], memory: "device" },
 ]);

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { literal, type Names } from "../core/argument.ts";
-import { BOOLEAN, integer, SIGNAL } from "../core/checks.ts";
+import { BOOLEAN, integer, SECONDS, SIGNAL } from "../core/checks.ts";
 import { ArgumentError, reasonOf } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -45,18 +45,15 @@ export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<
 }
 
 const STREAMS = { video: true, audio: true };
-const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024 };
+const MOST = { stream: 2 ** 31 - 1, threads: 1024 };
 const NAMES: Names<DecodeOptions> = {
-  ...{ stream: true, from: true, threads: integer(0, MOST.threads), signal: SIGNAL },
+  ...{ stream: true, from: SECONDS, threads: integer(0, MOST.threads), signal: SIGNAL },
   ...{ into: true, slots: true, hardware: true, progress: BOOLEAN },
 };
 
 function decodedIn(options: DecodeOptions, name: string, device: Hardware | undefined): Decoded {
   const { hardware = false, ...given } = checks.optionsIn(options, NAMES);
   const { stream = "video", from = 0, threads = 0, signal, into, progress = false } = given;
-  if (typeof from !== "number" || !(from >= 0 && from <= MOST.from)) {
-    throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${literal(from)}.`);
-  }
   const slots = slotsIn(given, checks);
   if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
   else checks.nameIn(stream, STREAMS, "stream");

@@ -1,6 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
-import { ArgumentError } from "../core/errors.ts";
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -16,7 +15,7 @@ export function encoderNamed(name: string): Address {
   const encoder = coding().codec.avcodec_find_encoder_by_name(cString(name));
   if (encoder !== NULL) return encoder;
   const hint = "`ffmpeg -encoders` lists those there are.";
-  throw unknown("codec", "avcodec_find_encoder_by_name", `this FFmpeg has no encoder ${shown(name)}.`, hint);
+  throw checks.wrong("codec", `this FFmpeg has no encoder ${shown(name)}.`, hint, "avcodec_find_encoder_by_name");
 }
 
 /** What a format of files is encoded by, if nothing is asked for. */
@@ -26,28 +25,18 @@ export function encoderOf(format: Address, path: string, medium: Medium): Addres
   const encoder = codec.avcodec_find_encoder(id);
   if (encoder !== NULL) return encoder;
   const why = `FFmpeg has no encoder of ${medium} that goes by itself with files like ${shown(path)}.`;
-  throw unknown("codec", "avcodec_find_encoder", why, 'Name one: { codec: "ffv1" }.');
+  throw checks.wrong("codec", why, 'Name one: { codec: "ffv1" }.', "avcodec_find_encoder");
 }
 
 /** The format that a file's name stands for. */
 export function formatOf(path: string): Address {
   const format = coding().format.av_guess_format(null, cString(path), null);
   if (format !== NULL) return format;
-  throw unknown("path", "av_guess_format", `FFmpeg has no format for files like ${shown(path)}.`, ENDING);
+  throw checks.wrong("path", `FFmpeg has no format for files like ${shown(path)}.`, ENDING, "av_guess_format");
 }
 
 const ENDING = "The end of the name says the format: .mkv, .mp4, .png.";
 const MOST_CODECS = "Name another codec, or a file that ends in .mkv, which can have most.";
-
-/** FFmpeg has nothing of that name. */
-function unknown(argument: string, fn: string, why: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${why}`, {
-    api: "ffmpeg",
-    argument,
-    fn,
-    ...(hint === undefined ? {} : { hint }),
-  });
-}
 
 /** Throws where an encoder does not take such frames, or the file cannot have what it makes. */
 export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {

@@ -3,8 +3,8 @@ import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constan
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
 import { codedFacts, colourOf, known, nameIn } from "../core/layout/facts.ts";
-import { heldPicture, layoutWithin, type Part, partIn } from "../core/layout/held_picture.ts";
-import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
+import { layoutWithin, type Part, partIn } from "../core/layout/held_picture.ts";
+import type { FrameInfo, MediaFacts } from "../core/layout/frame_info.ts";
 import { shortList, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
@@ -13,7 +13,7 @@ import { type Fields, freed } from "./fields.ts";
 import { formats, FULL_RANGE, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import type { PixelsFormat } from "../media/formats.ts";
-import { type HeldBlock, type HeldPlane, type HeldStream, planesIn } from "../media/held.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, type Placing, planesIn, soundOf } from "../media/held.ts";
 import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
 import type { Structs } from "./versions.ts";
@@ -49,8 +49,9 @@ export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(
 
 function streamOf(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   const { width, height, nb_samples } = fields;
-  if (width > 0 && height > 0) return picture(fields, buffers);
-  if (nb_samples > 0) return sound(fields, buffers);
+  const place: Placing = (plane, i) => placed(fields, buffers, i, plane);
+  if (width > 0 && height > 0) return picture(fields, place);
+  if (nb_samples > 0) return sound(fields, place);
   throw checks.wrong("pointer", "its AVFrame is empty: it has no pixels, and no samples.");
 }
 
@@ -88,18 +89,16 @@ function addNumbers(fields: Fields, buffers: readonly Buffer[]): void {
   }
 }
 
-function picture(fields: Fields, buffers: readonly Buffer[]): HeldStream {
+function picture(fields: Fields, place: Placing): HeldStream {
   const format = formats.at(fields.format, "pointer");
-  const crop = cropOf(fields, format);
-  const { width, height } = crop;
-  const { info, planes } = heldPicture(checks, {
+  const about = {
     ...pictureFacts(fields, format.name),
-    ...{ name: format.name, format: formats.imageFormatOf(format, width, height), planes: format.planes, crop },
-    strideOf: (i) => fields.view.getInt32(avutil().structs.AVFrame.fields.linesize.offset + 4 * i, true),
-    strideName: (i) => `linesize[${i}] of its AVFrame`,
+    crop: cropOf(fields, format),
+    strideOf: (i: number) => fields.view.getInt32(avutil().structs.AVFrame.fields.linesize.offset + 4 * i, true),
+    strideName: (i: number) => `linesize[${i}] of its AVFrame`,
     remedy: "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().",
-  });
-  return { info, planes: planes.map((plane, i) => placed(fields, buffers, i, plane)) };
+  };
+  return formats.streamOf(format, about, place);
 }
 
 /** What is known of a picture besides its pixels. */
@@ -118,17 +117,15 @@ export function cropOf(fields: Fields, format: PixelsFormat): Part {
   return partIn(checks, part, fields, format, "AVFrame");
 }
 
-function sound(fields: Fields, buffers: readonly Buffer[]): HeldStream {
+function sound(fields: Fields, place: Placing): HeldStream {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
-  const [dtype, form] = found;
-  const media = timesOf(fields);
-  const info = frameInfo({ type: "audio", format: dtype, sampleRate, channels, samples, layout: form, media });
-  return {
-    info,
-    planes: planeLayouts(info).map((plane, i) => placed(fields, buffers, i, { ...plane, byteOffset: 0 })),
-  };
+  const [dtype, layout] = found;
+  return soundOf(
+    { type: "audio", format: dtype, sampleRate, channels, samples, layout, media: timesOf(fields) },
+    place,
+  );
 }
 
 /** A buffer that an AVFrame has a reference to, and that reference. */

@@ -3,17 +3,16 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import { CODED_FACTS, codeOf } from "../core/layout/facts.ts";
 import type { AudioInfo, FrameInfo } from "../core/layout/frame_info.ts";
 import { writes } from "../core/memory/access.ts";
+import type { DescribedPlane } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
 import { stridesIn } from "../media/given.ts";
 import { formats, RANGES, SAMPLES } from "./formats.ts";
 import { type Fields, freed, type SpareFrames } from "./fields.ts";
 import { CODED_FIELDS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
-import type { FFmpegTensor } from "./memory.ts";
 import { addSideData } from "./side_data.ts";
 
 /** What FFmpeg has references to, of memory that is not its own. */
@@ -28,8 +27,8 @@ export function isLent(buffer: Address): boolean {
 export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
   const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
-  const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
-  return loans.lend<Tensor, Address>(frame, (blocks, undo) => {
+  const place = hardware === undefined ? placeInMemory(frame.described.planes) : undefined;
+  return loans.lend<Address>(frame, (blocks, undo) => {
     const fields = spares.take();
     undo.push(() => spares.give(fields));
     const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();
@@ -41,7 +40,7 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
     const first = hardware === undefined ? 0 : hardware.write(fields, frame, format);
     for (const [i, { planes, callback, data }] of blocks.entries()) {
       // Of a surface only its API has an address: the buffer stands for it.
-      const [start, end] = hardware === undefined ? endsOf(planes as FFmpegTensor[]) : [data, data + 1n];
+      const [start, end] = hardware === undefined ? endsOf(planes) : [data, data + 1n];
       const flag = writes(frame.access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
       const buffer = fns.av_buffer_create(start, end - start, callback, data, flag);
       view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
@@ -56,12 +55,12 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
 }
 
 /** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */
-function placeInMemory(planes: readonly FFmpegTensor[]): (view: DataView<ArrayBuffer>) => void {
+function placeInMemory(planes: readonly DescribedPlane[]): (view: DataView<ArrayBuffer>) => void {
   const linesizes = stridesIn(checks, planes, "an AVFrame");
   return (view) => {
     const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
     for (const [i, { address }] of planes.entries()) {
-      view.setBigUint64(data.offset + 8 * i, address, true);
+      view.setBigUint64(data.offset + 8 * i, address!, true);
       view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
     }
   };

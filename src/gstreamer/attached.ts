@@ -2,8 +2,8 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
-import { heldPicture, layoutWithin, partIn } from "../core/layout/held_picture.ts";
+import { withMoment } from "../core/layout/frame_info.ts";
+import { layoutWithin, partIn } from "../core/layout/held_picture.ts";
 import { layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
@@ -11,8 +11,8 @@ import { Recent } from "../core/recent.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
-import { type HeldBlock, type HeldPlane, type HeldStream, planesIn } from "../media/held.ts";
-import type { Caps, Sound } from "./caps.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, planesIn, soundOf } from "../media/held.ts";
+import { type Caps, placesIn, type Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
 import { assertInMemory, type Given, HeldBuffer } from "./held.ts";
@@ -186,22 +186,14 @@ function picture({ video, crop }: Metas, blocks: readonly HeldBlock[], caps: Cap
     throw checks.wrong("caps", `they have ${other}, and the GstVideoMeta of its buffer has ${format.name}.`);
   }
   const { x, y, width, height } = crop ?? { x: 0, y: 0, width: whole.width, height: whole.height };
-  const part = partIn(checks, { left: x, top: y, width, height }, whole, format, "GstVideoCropMeta");
-  const { info, planes } = heldPicture(checks, {
-    ...{
-      media: {},
-      ...said,
-      name: format.name,
-      format: formats.imageFormatOf(format, width, height),
-      planes: format.planes,
-    },
-    crop: part,
-    strideOf: (i) => video?.view.getInt32(VIDEO.stride.offset + 4 * i, true) ?? said!.places[i].stride,
-    strideName: (i) => `the stride of plane ${i} of its GstBuffer`,
-  });
-  const offsetOf = (i: number) =>
-    video === undefined ? said!.places[i].offset : Number(video.view.getBigUint64(VIDEO.offset.offset + 8 * i, true));
-  return { info, planes: planes.map((plane, i) => placed(plane, i, offsetOf(i), blocks)) };
+  const places = video === undefined ? said!.places : placesIn(video.view, VIDEO, format);
+  const held = {
+    ...{ media: said?.media ?? {}, ...said?.colour && { colour: said.colour } },
+    crop: partIn(checks, { left: x, top: y, width, height }, whole, format, "GstVideoCropMeta"),
+    strideOf: (i: number) => places[i].stride,
+    strideName: (i: number) => `the stride of plane ${i} of its GstBuffer`,
+  };
+  return formats.streamOf(format, held, (plane, i) => placed(plane, i, places[i].offset, blocks));
 }
 
 function sound({ audio, offsets }: Metas, blocks: readonly HeldBlock[], { bytesPerFrame, ...said }: Sound): HeldStream {
@@ -211,10 +203,9 @@ function sound({ audio, offsets }: Metas, blocks: readonly HeldBlock[], { bytesP
   const all = blocks.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const samples = audio === undefined ? Math.floor(all / bytesPerFrame) : Number(audio.samples);
   if (samples === 0) throw checks.wrong("pointer", "its GstBuffer has no samples.");
-  const info = frameInfo({ ...said, samples });
-  const offsetOf = (i: number) => Number(offsets?.getBigUint64(8 * i, true) ?? 0n);
-  const planes = planeLayouts(info).map((plane, i) => placed({ ...plane, byteOffset: 0 }, i, offsetOf(i), blocks));
-  return { info, planes };
+  return soundOf({ ...said, samples }, (plane, i) => {
+    return placed(plane, i, Number(offsets?.getBigUint64(8 * i, true) ?? 0n), blocks);
+  });
 }
 
 /** Where a plane lies that begins at a byte of the buffer, whose memories follow one another. */

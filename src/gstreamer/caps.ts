@@ -3,6 +3,7 @@ import { GST_AUDIO_LAYOUT_INTERLEAVED, GST_AUDIO_LAYOUT_NON_INTERLEAVED } from "
 import * as video from "../../ffi/gst_video/constants.ts";
 import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { CODED_FACTS, codedFacts, codeOf, colourOf, known, nameIn } from "../core/layout/facts.ts";
 import type { AudioInfo, Colour, FrameInfo, MediaFacts, PixelsInfo } from "../core/layout/frame_info.ts";
@@ -10,6 +11,7 @@ import { rescaled } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { formats } from "./formats.ts";
+import type { PixelsFormat } from "../media/formats.ts";
 import { checks, gst, gstAudio, gstVideo, made, takenText } from "./library.ts";
 import type { NativeMemory } from "./native_memory.ts";
 import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
@@ -113,19 +115,27 @@ type VideoInfo = InMemory<typeof GstVideoInfo>;
 function picturesOf(caps: Address): Pictures {
   const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
   if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("gst_video_info_from_caps");
-  const { width, height, view, interlace_mode } = info;
+  const { width, height, interlace_mode } = info;
   if (interlace_mode === video.GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
     throw checks.wrong("caps", "each of their buffers has every other row.", "Put interleave in front: deinterlace.");
   }
   const format = structs.GstVideoFormatInfo.copyOf(info.finfo as Address).format;
-  const { offset, stride } = GstVideoInfo.fields;
-  const places = formats.at(format, "caps").planes.map((_, i) => ({
-    offset: Number(view.getBigUint64(offset.offset + 8 * i, true)),
-    stride: view.getInt32(stride.offset + 4 * i, true),
-  }));
+  const places = placesIn(info.view, GstVideoInfo.fields, formats.at(format, "caps"));
   const media = mediaOf(info);
   const colour = colourOf(media.matrix, nameIn(RANGES, info.range));
   return { format, width, height, places, media, ...colour && { colour } };
+}
+
+/** Where the planes lie, by the lists of a GstVideoInfo or a GstVideoMeta. */
+export function placesIn(
+  view: DataView,
+  { offset, stride }: Pick<StructLayout["fields"], "offset" | "stride">,
+  { planes }: PixelsFormat,
+): readonly Place[] {
+  return planes.map((_, i) => ({
+    offset: Number(view.getBigUint64(offset.offset + 8 * i, true)),
+    stride: view.getInt32(stride.offset + 4 * i, true),
+  }));
 }
 
 function soundOf(caps: Address): Sound {

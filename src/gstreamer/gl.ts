@@ -30,8 +30,7 @@ export class SharedGl implements NativeMemory {
   readonly mapFlags = GST_MAP_GL; // which has its pixels in the texture
   /** A GstGLContext. */
   readonly #context: Address;
-  /** Says to elements which display they are on. */
-  readonly #said: Address;
+  readonly said: Address;
   /** A GstGLSyncMeta of a buffer of ours. */
   readonly #sync: Address;
   #metaType: bigint | undefined;
@@ -60,16 +59,12 @@ export class SharedGl implements NativeMemory {
       throw takenError(NULL, "gst_gl_display_add_context");
     }
     undo.push(() => gl.gst_gl_display_remove_context(display, this.#context));
-    this.#said = made(gst().gst_context_new(cString("gst.gl.GLDisplay"), 1), "gst_context_new");
-    undo.push(() => unreference(this.#said));
-    gl.gst_context_set_gl_display(this.#said, display);
+    this.said = made(gst().gst_context_new(cString("gst.gl.GLDisplay"), 1), "gst_context_new");
+    undo.push(() => unreference(this.said));
+    gl.gst_context_set_gl_display(this.said, display);
     const buffer = made(gst().gst_buffer_new(), "gst_buffer_new");
     undo.push(() => unreference(buffer));
     this.#sync = made(gl.gst_buffer_add_gl_sync_meta(this.#context, buffer), "gst_buffer_add_gl_sync_meta");
-  }
-
-  prepare(pipeline: Address): void {
-    gst().gst_element_set_context(pipeline, this.#said);
   }
 
   objectOf(memory: Address): bigint {

@@ -7,13 +7,11 @@ import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
 import { frameIn, stridesIn } from "../media/given.ts";
 import { audioInfoOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
 import { checks, glib, gst, gstAudio, gstVideo, made } from "./library.ts";
-import type { GStreamerTensor } from "./memory.ts";
 import type { WrappedMemory } from "./native_memory.ts";
 import { writeMetas } from "./metas.ts";
 import { structs, unreference } from "./objects.ts";
@@ -42,8 +40,9 @@ export function isLent(memory: Address): boolean {
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   frameIn(checks, context, frame);
   const picture = frame.target.context === context ? undefined : context.on!.natives!.pictureOf(frame);
+  const { planes: places } = frame.described;
   const strides = picture === undefined
-    ? [...stridesIn(checks, frame.planes, "a GstBuffer")]
+    ? [...stridesIn(checks, places, "a GstBuffer")]
     : picture.planes.map(({ stride }) => stride);
   const addMeta = metaOf(frame, strides);
   const { media = {} } = frame.info;
@@ -51,7 +50,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
   const flags = (media.keyFrame === false ? gs.GST_BUFFER_FLAG_DELTA_UNIT : 0) |
     (media.discontinuous === true ? gs.GST_BUFFER_FLAG_DISCONT : 0);
-  return loans.lend<Tensor, Address>(frame, (blocks, undo) => {
+  return loans.lend<Address>(frame, (blocks, undo) => {
     const most = gst().gst_buffer_get_max_memory();
     if (blocks.length > most) {
       throw checks.unfit("frame", `its planes lie in ${blocks.length} blocks, and a GstBuffer takes ${most}.`);
@@ -62,18 +61,17 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
     let byteLength = 0;
     for (let b = 0; b < blocks.length; b++) {
       const { planes, data, callback } = blocks[b];
-      const inMemory = planes as readonly GStreamerTensor[];
-      const [start, end] = picture === undefined ? endsOf(inMemory) : [NULL, 0n];
+      const [start, end] = picture === undefined ? endsOf(planes) : [NULL, 0n];
       const { memory, size, stride } = picture === undefined
         ? wrapped(start, end)
         : context.native!.wrap(picture, b, frame.info as ImageInfo);
       if (!writes(frame.access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
       gst().gst_mini_object_set_qdata(memory, loanQuark(), data, callback);
       gst().gst_buffer_append_memory(buffer, memory);
-      for (const plane of inMemory) {
-        const i = frame.planes.indexOf(plane);
+      for (const plane of planes) {
+        const i = places.indexOf(plane);
         offsets[i] = byteLength +
-          (picture === undefined ? Number(plane.address - start) : picture.planes[i]?.offset ?? 0);
+          (picture === undefined ? Number(plane.address! - start) : picture.planes[i]?.offset ?? 0);
         strides[i] ??= stride!;
       }
       byteLength += Number(size);

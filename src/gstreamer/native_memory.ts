@@ -27,6 +27,6 @@ export interface NativeMemory {
   settle?(buffer: Address, memories: readonly Address[], info: FrameInfo): void;
   /** A new GstMemory over an object of a frame's, which stays the frame's. @throws {ArgumentError} if it has no object. */
   wrap(picture: NativePicture, object: number, info: PixelsInfo): WrappedMemory;
-  /** Has the elements of a pipeline work with the other context. */
-  prepare?(pipeline: Address): void;
+  /** The GstContext that has the elements of a pipeline work with the other context, if they do. */
+  readonly said?: Address;
 }

@@ -7,8 +7,8 @@ import {
   GST_STATE_PAUSED,
   GST_STATE_PLAYING,
 } from "../../ffi/gstreamer/constants.ts";
-import { literal, type Names } from "../core/argument.ts";
-import { BOOLEAN, FUNCTION } from "../core/checks.ts";
+import type { Names } from "../core/argument.ts";
+import { BOOLEAN, FUNCTION, SECONDS } from "../core/checks.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -42,9 +42,6 @@ export interface SeekOptions {
 
 const SEEK: Names<SeekOptions> = { keyFrame: BOOLEAN };
 
-/** More seconds are a mistake. */
-const MOST_SECONDS = 1e9;
-
 /**
  * A pipeline of GStreamer's: {@link GStreamerContext.launch} makes it. Its elements run on threads of their own. Whatever it
  * does when it is disposed, it is stopped, and all that it holds is given back; frames taken out of it live on.
@@ -64,7 +61,8 @@ export class Pipeline extends NativeObject {
     const { warning } = checks.optionsIn(options, LAUNCH);
     const playback = new Playback(context.resource, description, warning);
     this.#inside = { context, playback };
-    context.native?.prepare?.(playback.handle);
+    const said = context.native?.said;
+    if (said !== undefined) gst().gst_element_set_context(playback.handle, said);
     this.resource = playback.calls.resource;
     finalizers.register(this, this.resource, this);
   }
@@ -133,10 +131,7 @@ export class Pipeline extends NativeObject {
    */
   async seek(seconds: number, options: SeekOptions = {}): Promise<void> {
     const { keyFrame = false } = checks.optionsIn(options, SEEK);
-    if (typeof seconds !== "number") throw checks.wrongKind("seconds", "a number", seconds);
-    if (!(seconds >= 0 && seconds <= MOST_SECONDS)) {
-      throw checks.wrong("seconds", `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(seconds)}.`);
-    }
+    SECONDS(checks, seconds, "seconds");
     const to = BigInt(Math.round(seconds * SECOND));
     await this.#inside.playback.seek(to, keyFrame ? GST_SEEK_FLAG_KEY_UNIT : GST_SEEK_FLAG_ACCURATE);
   }

@@ -12,21 +12,16 @@ export class SharedVa implements NativeMemory {
   readonly kinds = ["VAMemory"];
   readonly inCaps = "(memory:VAMemory)";
   readonly #display: Address;
-  /** Says to elements which display they work on. */
-  readonly #said: Address;
+  readonly said: Address;
 
   constructor(natives: Natives, undo: Undo) {
     const { gst_va_display_wrapped_new, gst_context_set_va_display } = gstVa();
     this.#display = natives.handles().display as Address;
     const display = made(gst_va_display_wrapped_new(this.#display), "gst_va_display_wrapped_new");
     owned("gstreamer.GstObject", undo, () => gst().gst_object_unref(display));
-    this.#said = made(gst().gst_context_new(cString("gst.va.display.handle"), 1), "gst_context_new");
-    undo.push(() => unreference(this.#said));
-    gst_context_set_va_display(this.#said, display);
-  }
-
-  prepare(pipeline: Address): void {
-    gst().gst_element_set_context(pipeline, this.#said);
+    this.said = made(gst().gst_context_new(cString("gst.va.display.handle"), 1), "gst_context_new");
+    undo.push(() => unreference(this.said));
+    gst_context_set_va_display(this.said, display);
   }
 
   objectOf(memory: Address): bigint {

@@ -1,7 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { shown } from "../core/argument.ts";
 import { Checks } from "../core/checks.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Memory, MemoryTarget, Offer } from "../core/contract.ts";
+import { InteropError } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
 import type { Context } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -37,7 +38,7 @@ export abstract class InferenceContext<
 > extends DeviceContext implements MemoryTarget<T> {
   /** The kind of memory. */
   abstract readonly kind: string;
-  /** The context of a GPU's whose memory this one's is; undefined for memory of the CPU's. */
+  /** The context of a GPU's, whose memory sessions use; undefined for memory of the CPU's. */
   readonly on: Context | undefined;
   /** Itself. */
   readonly context: this = this;
@@ -167,6 +168,25 @@ export abstract class InferenceContext<
         }, undo));
     return { here: loading.here, elsewhere: loading.elsewhere, end };
   }
+}
+
+/** The ports of a GPU's memory, which another API allocates: `takes` is how it comes here. */
+export function gpuMemory<T extends InferenceTensor>(
+  ports: Memory<T, Address>,
+  takes: Partial<Offer> & Pick<Offer, "kind">,
+  { api, name }: Context,
+): Memory<T, Address> {
+  return {
+    ...ports,
+    exports: [],
+    imports: ports.imports.map((offer) => ({ ...offer, ...takes })),
+    addressOf: () => undefined, // the CPU does not see it
+    allocate() {
+      throw new InteropError(`memory of ${name} is allocated by its own API.`, {
+        ...{ api, hint: "Allocate it in the context that this one stands on, and map it." },
+      });
+    },
+  };
 }
 
 /** Where the elements of such an object lie; a scalar is one element. */

@@ -320,7 +320,13 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     access: "read" | "write",
   ): T {
     const value: unknown = given[name];
-    if (value === undefined) throw this.#checks.wrong(argument, "it is missing.", "Pass a tensor.");
+    if (value === undefined) {
+      throw this.#checks.wrong(
+        argument,
+        "it is missing.",
+        `Pass a tensor for each ${access === "read" ? "in" : "out"}put.`,
+      );
+    }
     const { context } = this;
     const kind = plane === undefined ? Tensor : Frame<T>;
     if (!isMade<Mapped>(value, kind)) {

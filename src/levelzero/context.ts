@@ -30,12 +30,12 @@ export class LevelZeroContext extends DeviceContext {
   /** Its work. For mappers. */
   readonly driver: LevelZeroDriver;
   /** The native context, which its memory holds. For mappers. */
-  readonly openContext: OpenContext;
+  readonly native: OpenContext;
 
   private constructor(device: LevelZeroDevice, open: OpenContext, undo: Undo) {
     super("levelzero", device, undo);
     this.device = device;
-    this.openContext = open;
+    this.native = open;
     this.driver = driverOf();
     this.proofs = new Proofs<LevelZeroContext>(this, device.id.uuid && `levelzero ${device.id.uuid}`);
     this.usm = new LevelZeroUsm(this);
@@ -74,7 +74,7 @@ export class LevelZeroContext extends DeviceContext {
   /** The `ze_context_handle_t`. */
   get handle(): ZeContextHandle {
     this.resource.assertLive();
-    return this.openContext.handle;
+    return this.native.handle;
   }
 
   /** Makes another queue of the device: an immediate command list. @throws {NativeCallError} if the driver refuses. */

@@ -11,7 +11,7 @@ import type { Struct } from "../core/native/struct.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
 import { check } from "./errors.ts";
 import { checks, levelZero } from "./library.ts";
-import { struct, structs } from "./struct.ts";
+import { struct, type StructName, structs } from "./struct.ts";
 
 /** The kind of a device. */
 export type LevelZeroDeviceType = "gpu" | "cpu" | "fpga" | "mca" | "vpu" | "other";
@@ -120,41 +120,28 @@ function extensionsOf(driver: ZeDriverHandle): string[] {
   return Array.from({ length: count[0] }, (_, i) => all.text(fields.name, i * size));
 }
 
+/** What a function of a device fills in. */
+function asked(
+  device: ZeDeviceHandle,
+  name: StructName,
+  fn:
+    | `zeDeviceGet${"" | "Compute" | "MemoryAccess" | "ExternalMemory"}Properties`
+    | "zeDevicePciGetPropertiesExt",
+): Struct {
+  const into = struct(name);
+  check(levelZero()[fn](device, into), fn);
+  return into;
+}
+
 function factsOf(
   driver: ZeDriverHandle,
   handle: ZeDeviceHandle,
   extensions: readonly string[],
 ): LevelZeroDevice {
-  const ze0 = levelZero();
-  const asked = <N extends Parameters<typeof struct>[0]>(
-    name: N,
-    fn: string,
-    ask: (into: Struct) => number,
-  ): Struct => {
-    const into = struct(name);
-    check(ask(into), fn);
-    return into;
-  };
-  const own = asked(
-    "ze_device_properties_t",
-    "zeDeviceGetProperties",
-    (into) => ze0.zeDeviceGetProperties(handle, into),
-  );
-  const compute = asked(
-    "ze_device_compute_properties_t",
-    "zeDeviceGetComputeProperties",
-    (into) => ze0.zeDeviceGetComputeProperties(handle, into),
-  );
-  const access = asked(
-    "ze_device_memory_access_properties_t",
-    "zeDeviceGetMemoryAccessProperties",
-    (into) => ze0.zeDeviceGetMemoryAccessProperties(handle, into),
-  );
-  const external = asked(
-    "ze_device_external_memory_properties_t",
-    "zeDeviceGetExternalMemoryProperties",
-    (into) => ze0.zeDeviceGetExternalMemoryProperties(handle, into),
-  );
+  const own = asked(handle, "ze_device_properties_t", "zeDeviceGetProperties");
+  const compute = asked(handle, "ze_device_compute_properties_t", "zeDeviceGetComputeProperties");
+  const access = asked(handle, "ze_device_memory_access_properties_t", "zeDeviceGetMemoryAccessProperties");
+  const external = asked(handle, "ze_device_external_memory_properties_t", "zeDeviceGetExternalMemoryProperties");
   const { fields } = layouts.ze_device_properties_t;
   const { fields: sizes } = layouts.ze_device_compute_properties_t;
   const { fields: kinds } = layouts.ze_device_memory_access_properties_t;
@@ -171,9 +158,7 @@ function factsOf(
     usm: usmOf(
       can(kinds.hostAllocCapabilities),
       can(kinds.deviceAllocCapabilities),
-      can(
-        kinds.sharedSingleDeviceAllocCapabilities,
-      ),
+      can(kinds.sharedSingleDeviceAllocCapabilities),
     ),
     dmaBuf: {
       exports: asDmaBuf(fds.memoryAllocationExportTypes),
@@ -210,8 +195,7 @@ function usmOf(host: boolean, device: boolean, shared: boolean): LevelZeroDevice
 }
 
 function pciOf(device: ZeDeviceHandle): string {
-  const at = struct("ze_pci_ext_properties_t");
-  check(levelZero().zeDevicePciGetPropertiesExt(device, at), "zeDevicePciGetPropertiesExt");
+  const at = asked(device, "ze_pci_ext_properties_t", "zeDevicePciGetPropertiesExt");
   const { fields: { domain, bus, device: slot, function: fn } } = layouts.ze_pci_ext_properties_t;
   const hex = (field: FieldLayout, digits: number) => at.number(field).toString(16).padStart(digits, "0");
   return `${hex(domain, 4)}:${hex(bus, 2)}:${hex(slot, 2)}.${hex(fn, 1)}`;

@@ -23,7 +23,7 @@ export function dmaBufPorts(
   export: NonNullable<Memory<LevelZeroTensor>["export"]>;
   import: NonNullable<Memory<LevelZeroTensor, Address>["import"]>;
 } {
-  const { context: { openContext: open, device: { name, dmaBuf } } } = usm;
+  const { context: { native: open, device: { name, dmaBuf } } } = usm;
   const closed = (is: boolean, verb: string) => is ? undefined : { reason: `${name} ${verb} no dma-bufs.` };
   const refuse = ({ allocation }: ByteRange) => usm.blockOf(allocation)?.usm === "device" ? undefined : NOT_OWN;
   const exported: Offer = {

@@ -21,7 +21,7 @@ import { checks, levelZero } from "./library.ts";
 import type { LevelZeroProgram } from "./program.ts";
 import { LevelZeroQueue } from "./queue.ts";
 import { struct } from "./struct.ts";
-import { LevelZeroTensor } from "./tensor.ts";
+import { LEVELZERO_USM, type LevelZeroTensor } from "./tensor.ts";
 
 const FN = "zeCommandListAppendLaunchKernel";
 
@@ -177,7 +177,7 @@ function parameterOf(
     ...(name === undefined ? {} : { name }),
   };
   if (pointer !== undefined && ["global", "constant"].includes(pointer.space)) {
-    return new UnifiedParameter(place, { isConst: pointer.isConst, element }, LevelZeroTensor, "levelZero.usm");
+    return new UnifiedParameter(place, { isConst: pointer.isConst, element }, LEVELZERO_USM);
   }
   if (pointer === undefined && element !== undefined) return new ValueParameter(place, element);
   const what = `${kernel} takes a ${type} as parameter ${index}.`;

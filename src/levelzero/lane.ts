@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import * as ze from "../../ffi/levelzero/constants.ts";
 import { ZE_RESULT_ERROR_DEVICE_LOST as DEVICE_LOST, ZE_RESULT_NOT_READY } from "../../ffi/levelzero/errors.ts";
 import type { ZeCommandListHandle, ZeEventHandle } from "../../ffi/levelzero/handles.ts";
-import type { Driver, LineEvents } from "../core/contract.ts";
+import type { Call, Driver, LineEvents } from "../core/contract.ts";
 import { type Lane, LANES } from "../core/device/lanes.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -190,6 +190,16 @@ export class LevelZeroLane implements Lane {
   }
 }
 
+/** A command that signals an event behind the events that it waits for, which are the lane's once that is taken. */
+export function signalling(
+  fn: string,
+  append: (lane: LevelZeroLane, signal: ZeEventHandle) => number,
+): Call<LevelZeroLane> {
+  return { fn, call: (lane) => append(lane, lane.signal()) };
+}
+
+const BARRIER = "zeCommandListAppendBarrier";
+
 /** The driver of one context. Its lines wait for each other by their events. For mappers. */
 export type LevelZeroDriver = Driver<LevelZeroLane>;
 
@@ -197,13 +207,8 @@ export function driverOf(): LevelZeroDriver {
   return {
     api: "levelzero",
     error: levelZeroError,
-    marker: () => ({
-      fn: "zeCommandListAppendBarrier",
-      call: (lane) => {
-        const signal = lane.signal();
-        return levelZero().zeCommandListAppendBarrier(lane.list, signal, lane.waitCount, lane.waits);
-      },
-    }),
+    marker: () =>
+      signalling(BARRIER, ({ list, waitCount, waits }, signal) => levelZero()[BARRIER](list, signal, waitCount, waits)),
     lines: {
       ...LANES as Driver<LevelZeroLane>["lines"],
       waitOnDevice(lane, of, mark) {

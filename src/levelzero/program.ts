@@ -61,9 +61,9 @@ export class LevelZeroProgram extends DeviceProgram<LevelZeroContext, ZeModuleHa
   }
 }
 
-function createModule({ openContext }: LevelZeroContext, words: Uint32Array<ArrayBuffer>, undo: Undo): ZeModuleHandle {
+function createModule({ native }: LevelZeroContext, words: Uint32Array<ArrayBuffer>, undo: Undo): ZeModuleHandle {
   const fn = "zeModuleCreate";
-  const { handle, deviceHandle } = openContext;
+  const { handle, deviceHandle } = native;
   const desc = struct("ze_module_desc_t", {
     format: ze.ZE_MODULE_FORMAT_IL_SPIRV,
     inputSize: words.byteLength,

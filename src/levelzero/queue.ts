@@ -3,9 +3,10 @@ import type { Commands } from "../core/contract.ts";
 import { Line } from "../core/device/line.ts";
 import { DeviceQueue } from "../core/device/queue.ts";
 import { finalizers } from "../core/life/finalizers.ts";
-import { LevelZeroCommands } from "./commands.ts";
+import { UnifiedCommands } from "../core/tensors/unified_commands.ts";
 import type { LevelZeroContext } from "./context.ts";
 import { LevelZeroLane } from "./lane.ts";
+import { checks } from "./library.ts";
 import type { LevelZeroTensor } from "./tensor.ts";
 
 /** An immediate command list, whose commands run in order. Work on a tensor waits for the earlier work on it. */
@@ -21,12 +22,12 @@ export class LevelZeroQueue extends DeviceQueue<LevelZeroLane, LevelZeroTensor> 
   constructor(context: LevelZeroContext) {
     super();
     this.context = context;
-    this.commands = new LevelZeroCommands(context);
+    this.commands = new UnifiedCommands(context.usm, checks);
     this.line = new Line<LevelZeroLane>({
       driver: context.driver,
       name: `levelzero queue (${context.name})`,
       owners: [context.resource],
-      open: (events) => new LevelZeroLane(context.openContext, events),
+      open: (events) => new LevelZeroLane(context.native, events),
     });
     finalizers.register(this, this.resource, this);
   }

@@ -1,4 +1,3 @@
-import type { Part } from "../core/tensors/tensor.ts";
 import { UnifiedTensor } from "../core/tensors/unified_device.ts";
 import type { LevelZeroUsm } from "./usm.ts";
 
@@ -6,9 +5,7 @@ import type { LevelZeroUsm } from "./usm.ts";
 export class LevelZeroTensor extends UnifiedTensor {
   /** The kind of memory that it is. */
   declare readonly target: LevelZeroUsm;
-
-  /** A tensor over a part of its bytes. */
-  protected override derive(part: Part): LevelZeroTensor {
-    return new LevelZeroTensor(this.initOf(part));
-  }
 }
+
+/** What programs map tensors to. */
+export const LEVELZERO_USM = { tensors: LevelZeroTensor, title: "levelZero.usm" } as const;

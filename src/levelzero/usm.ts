@@ -4,17 +4,19 @@ import type { ZeDeviceHandle } from "../../ffi/levelzero/handles.ts";
 import * as layouts from "../../ffi/levelzero/structs.ts";
 import type { Checks } from "../core/checks.ts";
 import type { Call, Memory } from "../core/contract.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
-import { type Home, type PointerFacts, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
-import { UnifiedDeviceMemory } from "../core/tensors/unified_device.ts";
+import { type PointerFacts, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
+import { UnifiedDeviceMemory, type UnifiedTensors } from "../core/tensors/unified_device.ts";
 import type { LevelZeroContext } from "./context.ts";
 import { dmaBufPorts } from "./dmabuf.ts";
 import { check, made } from "./errors.ts";
-import { copyCall } from "./commands.ts";
+import { signalling } from "./lane.ts";
 import { checks, levelZero } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
-import { LevelZeroTensor } from "./tensor.ts";
+import { LEVELZERO_USM, LevelZeroTensor } from "./tensor.ts";
+
+const COPY = "zeCommandListAppendMemoryCopy";
+const FILL = "zeCommandListAppendMemoryFill";
 
 const KINDS: ReadonlyMap<number, UsmKind> = new Map([
   [ze.ZE_MEMORY_TYPE_HOST, "host"],
@@ -28,8 +30,10 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
   override readonly kind = "levelzero.usm";
   /** The host has its own address of host and shared memory. Device memory is copied, or shared by its dma-buf. */
   override readonly ports: Memory<LevelZeroTensor, Address>;
-  /** What its blocks are known by. For mappers. */
-  override readonly home: Home;
+  /** Its tensors. For mappers. */
+  override readonly tensors: UnifiedTensors<LevelZeroTensor> = LEVELZERO_USM.tensors;
+  /** How programs name it. */
+  override readonly title: string = LEVELZERO_USM.title;
   /** The checks of Level Zero's arguments. */
   protected override readonly checks: Checks = checks;
   /** The native function that reports where an address lies. */
@@ -39,42 +43,45 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
 
   /** Made by the context. */
   constructor(context: LevelZeroContext) {
-    super(context);
-    this.home = { kind: this.kind, owner: context.openContext };
+    super(context, "levelzero.usm");
     this.ports = unifiedPorts<LevelZeroTensor>(this, (init) => new LevelZeroTensor(init), dmaBufPorts(this));
-  }
-
-  /** True for tensors of this memory. */
-  override is(value: Mapped): value is LevelZeroTensor {
-    return value instanceof LevelZeroTensor && value.target === this;
-  }
-
-  /** Keeps the native context. For mappers. */
-  override hold(): () => void {
-    return this.context.openContext.hold();
   }
 
   /** zeCommandListAppendMemoryCopy. For mappers. */
   override copyCall(to: Address, from: Address, byteLength: number): Call {
-    return copyCall(to, from, byteLength);
+    const length = BigInt(byteLength);
+    return signalling(
+      COPY,
+      ({ list, waitCount, waits }, signal) => levelZero()[COPY](list, to, from, length, signal, waitCount, waits),
+    ) as Call;
+  }
+
+  /** zeCommandListAppendMemoryFill. For mappers. */
+  override fillCall(at: Address, pattern: Uint8Array<ArrayBuffer>, byteLength: number): Call {
+    const [size, length] = [BigInt(pattern.length), BigInt(byteLength)];
+    return signalling(
+      FILL,
+      ({ list, waitCount, waits }, signal) =>
+        levelZero()[FILL](list, at, pattern, size, length, signal, waitCount, waits),
+    ) as Call;
   }
 
   /** Calls a kind's allocator. */
   protected override allocateNative(kind: UsmKind, byteLength: number, align: number): Address {
-    const { openContext } = this.context;
+    const { native } = this.context;
     const size = [BigInt(byteLength), BigInt(align)] as const;
-    return made<Address>(ALLOCATORS[kind], (out) => ALLOCATE[kind](openContext, ...size, out));
+    return made<Address>(ALLOCATORS[kind], (out) => ALLOCATE[kind](native, ...size, out));
   }
 
   /** zeMemFree. */
   protected override freeing(address: Address): () => void {
-    const { openContext } = this.context;
-    return () => openContext.free(address);
+    const { native } = this.context;
+    return () => native.free(address);
   }
 
   /** What the driver reports of an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
   protected override find(pointer: Address): PointerFacts | undefined {
-    const { openContext: { handle, deviceHandle } } = this.context;
+    const { native: { handle, deviceHandle } } = this.context;
     const facts = struct("ze_memory_allocation_properties_t");
     const device = new BigUint64Array(1);
     check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, device), this.finder);

@@ -1,6 +1,7 @@
 import type { Checks } from "../core/checks.ts";
 import type { ImageFormat, PicturePlane, PixelsInfo } from "../core/layout/frame_info.ts";
-import { fitting } from "../core/layout/held_picture.ts";
+import { fitting, type HeldPicture, heldPicture } from "../core/layout/held_picture.ts";
+import type { HeldStream, Placing } from "./held.ts";
 
 /** A pixel format, as a library describes it. */
 export interface PixelsFormat {
@@ -46,6 +47,15 @@ export class PixelFormats {
   /** The name of samepage's for it, where that stands for pictures of this size. */
   imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
     return fitting(this.#byName.get(name), width, height);
+  }
+
+  /** What pictures of such a format are, of which a part is shown, and where their planes lie. @throws {LayoutError} for a wrong stride. */
+  streamOf(format: PixelsFormat, held: Omit<HeldPicture, "name" | "format" | "planes">, place: Placing): HeldStream {
+    const { name, planes: formats } = format;
+    const { width, height } = held.crop;
+    const as = this.imageFormatOf(format, width, height);
+    const { info, planes } = heldPicture(this.#init.checks, { ...held, name, format: as, planes: formats });
+    return { info, planes: planes.map(place) };
   }
 
   /** The library's name for a format of samepage's; undefined if it has none. */

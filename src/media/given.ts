@@ -1,6 +1,7 @@
 import { isMade } from "../core/argument.ts";
 import type { Checks } from "../core/checks.ts";
 import { rowStrideOf } from "../core/layout/facts.ts";
+import type { Layout } from "../core/layout/layout.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Loan } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
@@ -31,7 +32,11 @@ export function lentUntilLetGo<R>({ resource }: Frame, { object, flags }: Loan<R
 }
 
 /** Bytes from a row of each plane to the next. @param object what has no others: `"an AVFrame"` @throws {LayoutError} for gaps within a row. */
-export function stridesIn(checks: Checks, planes: readonly Tensor[], object: string): readonly number[] {
+export function stridesIn(
+  checks: Checks,
+  planes: readonly { readonly layout: Layout }[],
+  object: string,
+): readonly number[] {
   return planes.map(({ layout }, i) => {
     const stride = rowStrideOf(layout);
     if (stride !== undefined) return stride;

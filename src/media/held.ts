@@ -1,5 +1,6 @@
 import { AccessError } from "../core/errors.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
+import type { PlaneLayout } from "../core/layout/components.ts";
+import { type AudioInfo, type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
@@ -21,6 +22,15 @@ export type HeldPlane = readonly [block: number, layout: Layout];
 export interface HeldStream {
   readonly info: FrameInfo;
   readonly planes: readonly HeldPlane[];
+}
+
+/** Says where a plane lies, by its number. Its layout counts from where it begins. */
+export type Placing = (plane: PlaneLayout, i: number) => HeldPlane;
+
+/** What frames of sound are, and where their planes lie. */
+export function soundOf(given: AudioInfo, place: Placing): HeldStream {
+  const info = frameInfo(given);
+  return { info, planes: planeLayouts(info).map((plane, i) => place({ ...plane, byteOffset: 0 }, i)) };
 }
 
 /** The planes in these blocks. */

@@ -9,11 +9,11 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
 import type { Memory } from "../core/contract.ts";
-import { InferenceContext, type Loading } from "../inference/context.ts";
+import { gpuMemory, InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
 import { check, checks, library, ort, resultOf } from "./library.ts";
-import { cudaPorts, type OnnxRuntimeTensor, ports } from "./memory.ts";
+import { type OnnxRuntimeTensor, ports } from "./memory.ts";
 import { appendProviders, assertCuda, providersHere, providersIn } from "./providers.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { valuesIn } from "./values.ts";
@@ -87,7 +87,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     );
     undo.push(() => ort().ReleaseMemoryInfo(memory));
     this.values = valuesIn(memory);
-    this.ports = on === undefined ? ports : cudaPorts(on.id);
+    this.ports = on === undefined ? ports : gpuMemory(ports, { kind: "cuda-pointer", device: on.id }, on);
     this.opened();
   }
 

@@ -1,8 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import * as ort from "../../ffi/onnxruntime/constants.ts";
 import type { Memory } from "../core/contract.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
-import { InteropError } from "../core/errors.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import { inferenceMemory } from "../inference/context.ts";
 import { Elements } from "../inference/elements.ts";
@@ -38,21 +36,6 @@ export const elements: Elements = new Elements({
   },
   texts: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING,
 });
-
-/** Memory of a GPU's that CUDA allocates, without gaps: its kernels' addresses. */
-export function cudaPorts(device: DeviceId): Memory<OnnxRuntimeTensor, Address> {
-  return {
-    ...ports,
-    exports: [],
-    imports: ports.imports.map((offer) => ({ ...offer, kind: "cuda-pointer", device })),
-    addressOf: () => undefined, // the CPU does not see it
-    allocate() {
-      throw new InteropError("ONNX Runtime allocates no memory of a GPU's for programs.", {
-        ...{ api: "onnxruntime", hint: "Allocate it in CUDA, and map it: graph.map(tensor, ort)." },
-      });
-    },
-  };
-}
 
 /** All that the host has, without gaps. */
 export const ports: Memory<OnnxRuntimeTensor, Address> = inferenceMemory(

@@ -38,7 +38,8 @@ export function assertCuda(on: Context, version: string): void {
 
 /** The providers that a program names, checked; CUDA's is the first on a GPU, and the CPU's needs no name. */
 export function providersIn(given: readonly string[] | undefined, on: Context | undefined): readonly string[] {
-  const named = given === undefined ? [] : checks.itemsIn(given, "providers");
+  if (given !== undefined && !Array.isArray(given)) throw checks.wrongKind("providers", "a list of names", given);
+  const named = checks.itemsIn(given ?? [], "providers");
   const all = providersHere();
   for (const [i, name] of named.entries()) {
     checks.assertText(name, `providers[${i}]`);

@@ -18,6 +18,7 @@ export const MARKER: Call<ClLane> = {
 
 const LINES: Lines<ClLane> = {
   ...LANES,
+  glance: (lane, mark) => lane.glance(mark),
   waitOnDevice(lane, of, mark) {
     of.flush();
     const event = of.unfailedAt(mark);

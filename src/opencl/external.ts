@@ -2,7 +2,7 @@ import { whyEnded } from "../core/graph/mapper.ts";
 import { GlPort } from "../gl/port.ts";
 import type { Imported, Memory, Offer } from "../core/contract.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";
-import type { Port } from "../core/device/port.ts";
+import { Port } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { importFor } from "../core/memory/imports.ts";
@@ -23,9 +23,9 @@ interface ImportingContext extends ShowingContext {
   readonly queue: BaseQueue;
 }
 
-/** Imports memory of other APIs by POSIX fds (cl_khr_external_memory), and exports buffers to the host and as dma-bufs. */
+/** Imports memory of other APIs by POSIX fds (cl_khr_external_memory), and exports buffers to the host, as dma-bufs, and as they are. */
 export class OpenCLExternalMemory {
-  /** Its ports: to the host, and to others by a dma-buf; from others by an opaque fd or a dma-buf, or the reason why not. */
+  /** Its ports: to the host, and to others by a dma-buf or by the `cl_mem`; from others by an opaque fd or a dma-buf, or the reason why not. */
   readonly ports: Memory<OpenCLTensor>;
   readonly #context: ImportingContext;
 
@@ -33,7 +33,7 @@ export class OpenCLExternalMemory {
   constructor(context: ImportingContext) {
     this.#context = context;
     const ports: Memory<OpenCLTensor, ForeignBuffer> = {
-      exports: [hostViewOffer(context), dmaBufOffer(context)],
+      exports: [hostViewOffer(context), dmaBufOffer(context), { kind: "cl_mem" }],
       imports: [...MEMORY_HANDLES.flatMap((handle) => this.#offers(handle)), this.#glOffer()],
       get line() {
         return context.queue.line;
@@ -45,8 +45,12 @@ export class OpenCLExternalMemory {
         }
         return target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined;
       },
-      export: (tensor, kind, byteLength, access, gaps) =>
-        kind === "dma-buf" ? asDmaBuf(tensor, byteLength) : hostView(context, tensor, byteLength, access, gaps),
+      export(tensor, kind, byteLength, access, gaps) {
+        if (kind === "dma-buf") return asDmaBuf(tensor, byteLength);
+        if (kind !== "cl_mem") return hostView(context, tensor, byteLength, access, gaps);
+        const { rawHandle: value, layout: { byteOffset: offset } } = tensor;
+        return { port: new Port(kind, { value, offset, byteLength }) };
+      },
       import: (port: Port, _access: Access, of?: Allocation) =>
         port instanceof GlPort ? this.#importGl(port, of!) : this.#import(port, of),
       tensor({ handle: buffer, layout, ...about }) {

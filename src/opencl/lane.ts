@@ -41,10 +41,10 @@ interface WaitList {
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
  * its event has no other owner.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, and waits for
- * them, are frequent, and fail only where all that follows does: those have no event ({@link ClLane.leaveOut}). A question
- * about such a mark is about the next one that has an event, which may be later; or a marker is submitted for it. For
- * mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for them,
+ * and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
+ * ({@link ClLane.leaveOut}). A question about such a mark is about the next one that has an event, which may be later; or a
+ * marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -69,7 +69,11 @@ export class ClLane implements Lane {
   /** The failures that the line knows of, of commands behind unfinished ones. */
   readonly #reported = new Set<number>();
   #sweepAt = SWEEP;
-  #isFlushed = true;
+  /** The newest mark that was handed to the device. */
+  #flushed = 0;
+  /** True if somebody has asked about a later one. */
+  #isAsked = false;
+  #isFlushedWith = false;
   #isLeftOut = false;
   /** The first failure that could not be reported to a caller; `close` throws it. */
   #failure: { readonly error: unknown } | undefined;
@@ -114,6 +118,11 @@ export class ClLane implements Lane {
     return this.#isLeftOut ? NULL : this.slot;
   }
 
+  /** The next command's own call hands it to the device, and all before it. */
+  flushWithNext(): void {
+    this.#isFlushedWith = true;
+  }
+
   /** Puts an event into the next command's slot. */
   put(event: ClEvent): void {
     this.#ring.put(this.newest + 1, event);
@@ -141,6 +150,7 @@ export class ClLane implements Lane {
   /** Empties the wait list: the command that was to use it was refused. */
   refused(): void {
     this.#isLeftOut = false;
+    this.#isFlushedWith = false;
     for (const event of this.#takeWaits()) this.#keeping(() => releaseEvent(event));
   }
 
@@ -152,7 +162,7 @@ export class ClLane implements Lane {
   /** The queue accepted command `mark`. Looks for finished commands now and then; does not flush. */
   submitted(mark: number, fn: string): void {
     this.newest = mark;
-    this.#isFlushed = false;
+    if (this.#isFlushedWith) this.wasFlushed();
     this.#ring.tell(mark, fn);
     if (this.#isLeftOut) this.#ring.put(mark);
     else ledger.add("opencl.cl_event");
@@ -195,11 +205,20 @@ export class ClLane implements Lane {
     return this.over;
   }
 
+  /** The same, but hands commands to the device only where somebody asks again: who waits for them there does so anyway. */
+  glance(mark: number): number {
+    if (mark > this.#flushed && !this.#isAsked) {
+      this.#isAsked = true;
+      return this.over;
+    }
+    return this.poll(mark);
+  }
+
   /** Hands all commands to the device. */
   flush(): void {
-    if (this.#isFlushed) return;
+    if (this.#flushed === this.newest) return;
     check(opencl().clFlush(this.queue), "clFlush");
-    this.#isFlushed = true;
+    this.wasFlushed();
   }
 
   /** Blocks until a mark is over; rusticl 22.3 may return early. */
@@ -244,9 +263,16 @@ export class ClLane implements Lane {
     const fn = "clEnqueueMarkerWithWaitList";
     check(opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest)), fn);
     ledger.add("opencl.cl_event");
-    this.#isFlushed = false;
+    this.#flushed = Math.min(this.#flushed, this.newest - 1); // the marker is not
     this.flush();
     return this.newest;
+  }
+
+  /** All commands are in the device's hands. */
+  protected wasFlushed(): void {
+    this.#flushed = this.newest;
+    this.#isAsked = false;
+    this.#isFlushedWith = false;
   }
 
   /** Ends a finished command, and those without events before it. Reports its failure even if an event cannot be released. */

@@ -1,6 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
 import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import type { Context } from "../core/graph/context.ts";
 import type { Memory, Offer } from "../core/contract.ts";
 import { type Reason, reasonOf } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
@@ -17,6 +19,7 @@ import { call, check, checks, library as runtime, ov, resultOf, textOf, versionO
 import { type OpenVINOTensor, ports, TYPES } from "./memory.ts";
 import { type Preprocess, preprocessed, preprocessIn } from "./preprocess.ts";
 import { OpenVINOSession } from "./session.ts";
+import { assertRemote, remoteContext, remotePorts, remoteValues } from "./remote.ts";
 import { values } from "./values.ts";
 
 /** Which library is opened, and which device. */
@@ -30,9 +33,14 @@ export interface OpenVINOChoice {
    * read: `pip install openvino`.
    */
   readonly library?: string;
+  /**
+   * An `OpenCLContext` of Intel's GPU: models run in its `cl_context`, and their inputs and outputs are its buffers, mapped to
+   * this context. The device is `"GPU"` then, if it is left out.
+   */
+  readonly on?: Context;
 }
 
-const CHOICE: Names<OpenVINOChoice> = { device: true, properties: true, library: true };
+const CHOICE: Names<OpenVINOChoice> = { device: true, properties: true, library: true, on: true };
 
 /** Options of {@link OpenVINOContext.compile}. */
 export interface OpenVINOCompile {
@@ -50,7 +58,8 @@ export interface OpenVINOCompile {
 const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy: true };
 
 /**
- * OpenVINO on one device. It is its own target: memory of the host is mapped to it and back in place.
+ * OpenVINO on one device. It is its own target: memory of the host is mapped to it and back in place, or buffers of a
+ * `cl_context` of Intel's GPU.
  *
  * @example
  * ```ts ignore
@@ -70,25 +79,36 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
   readonly api = "openvino";
   /** The kind of memory. */
   readonly kind = "openvino";
-  /** Its ports: host pointers both ways. For mappers. */
-  readonly ports: Memory<OpenVINOTensor, Address> = {
-    ...ports,
-    imports: [...ports.imports, this.#remote("opencl")],
-    images: { exports: [], imports: [this.#remote("vaapi")] },
-  };
-  /** OpenVINO's tensors over memory of the CPU's. For sessions. */
-  readonly values: Values = values;
+  /** Its ports: host pointers both ways, or buffers of a `cl_context`. For mappers. */
+  readonly ports: Memory<OpenVINOTensor, Address>;
+  /** OpenVINO's tensors over its memory. For sessions. */
+  readonly values: Values;
   /** The device that it compiles for: `"CPU"`. */
   readonly device: string;
   /** OpenVINO's version: `"2026.4.1-…"`. */
   readonly version: string;
   readonly #core: Address;
+  /** OpenVINO's remote context; undefined on memory of the CPU's. */
+  readonly #remote: Address | undefined;
 
-  private constructor(version: string, device: string, name: string, core: Address, undo: Undo) {
-    super("openvino", name, undefined, undo);
+  private constructor(
+    version: string,
+    device: string,
+    name: string,
+    core: Address,
+    on: Context | undefined,
+    undo: Undo,
+  ) {
+    super("openvino", name, on, undo);
     this.version = version;
     this.device = device;
     this.#core = core;
+    this.#remote = on && remoteContext(core, device, on, undo);
+    this.values = this.#remote === undefined ? values : remoteValues(this.#remote);
+    const whole = on === undefined
+      ? { ...ports, imports: [...ports.imports, this.#closed("cl_mem", "opencl")] }
+      : remotePorts(on);
+    this.ports = { ...whole, images: { exports: [], imports: [this.#closed("dma-buf", "vaapi")] } };
     this.opened();
   }
 
@@ -96,11 +116,18 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
    * Opens OpenVINO on a device.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {ArgumentError} for the path of another library than the one that is open.
-   * @throws {NativeCallError} for a device that is not there, or a property that it does not have.
+   * @throws {ArgumentError} for the path of another library than the one that is open, and `on` that is not OpenCL's.
+   * @throws {NativeCallError} for a device that is not there, a property that it does not have, and a `cl_context` that is
+   * not of Intel's GPU.
    */
   static open(choice: OpenVINOChoice = {}): OpenVINOContext {
-    const { device = "CPU", properties = {}, library } = optionsIn(choice, CHOICE, "choice");
+    const { on: given, device = given === undefined ? "CPU" : "GPU", properties = {}, library } = optionsIn(
+      choice,
+      CHOICE,
+      "choice",
+    );
+    const on = given === undefined ? undefined : contextOn(checks, given);
+    if (on !== undefined) assertRemote(on);
     checks.assertText(device, "device");
     for (const [key, value] of Object.entries(properties)) checks.assertText(value, `properties.${key}`);
     runtime.open(library);
@@ -112,7 +139,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
       for (const [key, value] of Object.entries(properties)) {
         call("ov_core_set_property", core, cString(device), cString(key), cString(value));
       }
-      return new OpenVINOContext(version, device, named.trim(), core, undo);
+      return new OpenVINOContext(version, device, named.trim(), core, on, undo);
     });
   }
 
@@ -128,8 +155,8 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     return this.#closedRemote();
   }
 
-  #remote(from: string): Offer<Described> & Offer {
-    return { kind: "dma-buf", from, closed: () => this.#closedRemote() };
+  #closed(kind: string, from: string): Offer<Described> & Offer {
+    return { kind, from, closed: () => this.#closedRemote() };
   }
 
   #closedRemote(): Reason {
@@ -139,7 +166,12 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     } catch (error) {
       return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts on Intel's GPUs alone." };
     }
-    return { reason: "samepage makes no tensors of OpenVINO's remote contexts: no machine of its tests has one." };
+    return this.on === undefined
+      ? {
+        reason: "this context is not on the GPU's.",
+        remedy: "Open it on OpenCL's: OpenVINOContext.open({ on: cl }).",
+      }
+      : { reason: "samepage hands no surfaces to OpenVINO: no machine of its tests has Intel's GPU." };
   }
 
   /** @internal See `compile`. */
@@ -163,12 +195,16 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     const device = cString(this.device);
     const words = new CallbackWords(1 + Math.ceil(device.length / 8), undo);
     new Uint8Array(words.all.buffer, words.all.byteOffset).set(device, 8);
-    const given = [this.#core, whole, words.addressOf(1), 0n, words.addressOf(0)] as const;
+    const [place, remote] = [words.addressOf(0), this.#remote];
+    const given = [this.#core, whole, remote ?? words.addressOf(1), 0n, place] as const;
+    const [fn, async] = remote === undefined
+      ? ["ov_core_compile_model", "ov_core_compile_modelAsync"] as const
+      : ["ov_core_compile_model_with_context", "ov_core_compile_model_with_contextAsync"] as const;
     return {
-      here: () => ov().ov_core_compile_model(...given),
-      elsewhere: () => ov().ov_core_compile_modelAsync(...given),
+      here: () => ov()[fn](...given),
+      elsewhere: () => ov()[async](...given),
       session: (code, undo) => {
-        check(code as number, "ov_core_compile_model");
+        check(code as number, fn);
         const compiled = words.all[0] as Address;
         owned("openvino.compiled_model", undo, () => ov().ov_compiled_model_free(compiled));
         return new OpenVINOSession(this, compiled, { name, frames, mayCopy: copy === "allow" }, undo);

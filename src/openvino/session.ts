@@ -55,13 +55,13 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
   }
 }
 
-function isInPlace(value: ModelValue, { device }: OpenVINOContext): boolean {
-  return device === "CPU" && NATIVE.has(elements.typeOf(value.dtype, value.elements));
+function isInPlace(value: ModelValue, { device, on }: OpenVINOContext): boolean {
+  return (device === "CPU" || on !== undefined) && NATIVE.has(elements.typeOf(value.dtype, value.elements));
 }
 
-function whyCopied({ device }: OpenVINOContext): string {
-  if (device !== "CPU") return `${device} has memory of its own.`;
-  return "the CPU computes with f32, f16, bf16, u8, i8, i32 and booleans, and converts others.";
+function whyCopied({ device, on }: OpenVINOContext): string {
+  if (device !== "CPU" && on === undefined) return `${device} has memory of its own.`;
+  return "it computes with f32, f16, bf16, u8, i8, i32 and booleans, and converts others.";
 }
 
 const FUNCTIONS = {

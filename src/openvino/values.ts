@@ -27,7 +27,7 @@ export function ownTensor(type: number, shape: readonly number[]): Address {
   return resultOf("ov_tensor_create", type, shapeFor(shape));
 }
 
-function shapeOf(tensor: Address): readonly number[] {
+export function shapeOf(tensor: Address): readonly number[] {
   const shape = new DataView(new ArrayBuffer(ov_shape_t.size));
   call("ov_tensor_get_shape", tensor, shape);
   return thenUndo("reading a shape", () => {
@@ -47,7 +47,7 @@ const DIMENSIONS = new FixedStruct(8 * 32);
 const SHAPE = new DataView(new ArrayBuffer(ov_shape_t.size));
 
 /** A shape as OpenVINO's functions take it, until the next one. */
-function shapeFor(shape: readonly number[]): DataView<ArrayBuffer> {
+export function shapeFor(shape: readonly number[]): DataView<ArrayBuffer> {
   const { view, address } = DIMENSIONS;
   for (let i = 0; i < shape.length; i++) view.setBigInt64(8 * i, BigInt(shape[i]), true);
   writeOvShape(SHAPE, 0, { rank: BigInt(shape.length), dims: address });

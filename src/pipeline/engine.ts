@@ -8,6 +8,7 @@ import { ORIGIN, sumOf } from "../core/graph/route.ts";
 import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
+import { Pace } from "../core/pace.ts";
 import { Progress } from "../core/progress.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { Metadata } from "../core/tensors/metadata.ts";
@@ -55,6 +56,8 @@ class Place<S extends Stage = Stage> {
   planned: Planned | undefined;
   /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
   readonly given: Gives[] = [];
+  /** Is its close() over? One that is under way ends by its abort(). */
+  isClosed = false;
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
@@ -127,6 +130,7 @@ export class Engine implements Run {
   readonly #undo: Undo = [];
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
+  readonly #pace = new Pace();
   /** Ends of frames that are under way: they wait for whatever still has the memory. */
   readonly #ending = new Set<Promise<void>>();
   #iterator: AsyncIterator<Frame> | undefined;
@@ -399,6 +403,8 @@ export class Engine implements Run {
       while (this.#inFlight >= this.frames && !output.isClosed) {
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
+      const turn = this.#pace.next();
+      if (turn !== undefined) await turn; // timers and signals are to have theirs
       if (output.isClosed) break;
       const begin = performance.now();
       ({ done, value } = await this.#iterator!.next());
@@ -471,7 +477,13 @@ export class Engine implements Run {
     }
     if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
     await Promise.all(working);
-    if (stage instanceof Sink && !this.signal.aborted) await stage.init.close?.();
+    if (stage instanceof Sink && !this.signal.aborted) {
+      try {
+        await stage.init.close?.();
+      } finally {
+        place.isClosed = true;
+      }
+    }
     this.#dispose(input.close());
     output?.end();
   }
@@ -666,13 +678,13 @@ export class Engine implements Run {
     this.#end = performance.now();
     const isWhole = !this.signal.aborted;
     if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value)));
-    for (const { stage, name } of this.#places) {
+    for (const { stage, name, isClosed } of this.#places) {
       await this.#attempt(
         name,
         () =>
           stage instanceof Transform
             ? stage.init.close?.()
-            : stage instanceof Sink && !isWhole
+            : stage instanceof Sink && !isWhole && !isClosed
             ? stage.init.abort?.(this.signal.reason)
             : undefined,
       );

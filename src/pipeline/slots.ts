@@ -1,4 +1,5 @@
 import { unlessAborted } from "../core/device/fence.ts";
+import { messageOf, throwAll, warn } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
@@ -64,7 +65,7 @@ export class Slots implements AsyncDisposable {
   }
 
   #giveBack(frame: ReusedFrame<Frame>): void {
-    if (this.#isOver) return queueMicrotask(() => frame.whole[Symbol.dispose]()); // its turn ends first
+    if (this.#isOver) return queueMicrotask(() => this.#end(frame)); // its turn ends first
     this.#free.push(frame);
     this.#wake?.();
   }
@@ -72,6 +73,16 @@ export class Slots implements AsyncDisposable {
   /** Disposes them; one that a program has taken out of the pipeline, once that is disposed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
-    for (const { whole } of this.#free) await whole[Symbol.asyncDispose]();
+    const ends = await Promise.allSettled(this.#free.map(({ whole }) => whole[Symbol.asyncDispose]()));
+    throwAll(ends.flatMap((end) => end.status === "rejected" ? [end.reason] : []), "giving frames back");
+  }
+
+  /** The pipeline has ended: nobody is there to throw to. */
+  #end({ whole }: ReusedFrame<Frame>): void {
+    try {
+      whole[Symbol.dispose]();
+    } catch (error) {
+      warn(`${whole.name} cannot be given back: ${messageOf(error)}`);
+    }
   }
 }

@@ -120,7 +120,7 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   readonly concurrency?: number;
   /** Called once after the last frame; not called after an error. */
   close?(): void | Promise<void>;
-  /** Called once instead, with what ended the pipeline. */
+  /** Called once instead, with what ended the pipeline; while close() is under way, to end that. */
   abort?(reason: unknown): void | Promise<void>;
 }
 

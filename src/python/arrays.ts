@@ -18,17 +18,17 @@ import {
   assertDone,
   attribute,
   called,
+  calledOn,
   cpython,
   helping,
   holding,
   isKept,
   newReference,
   shared,
-  tupleOf,
   withReference,
 } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
-import { PythonObject, referencesTo, taken, toPython } from "./object.ts";
+import { PythonObject, referencesTo, taken } from "./object.ts";
 
 /** A library of Python's that has arrays. */
 export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
@@ -41,15 +41,19 @@ interface Consumer {
   readonly seenAs?: SeenAs;
   /** What it has asked for last, by the type of device. */
   readonly asked: Map<number, Asked>;
-  /** That function: a reference that stays. */
-  take?: Address;
+  /** What gives it a tensor. */
+  readonly givers: Giver[];
 }
 
+const consumer = (module: string, seenAs?: SeenAs): Consumer => {
+  return { module, ...(seenAs && { seenAs }), asked: new Map(), givers: [] };
+};
+
 const CONSUMERS: Readonly<Record<ArrayLibrary, Consumer>> = {
-  numpy: { module: "numpy", asked: new Map() },
-  torch: { module: "torch", seenAs: { [kDLCUDAHost]: kDLCPU, [kDLCUDAManaged]: kDLCUDA }, asked: new Map() },
-  cupy: { module: "cupy", seenAs: { [kDLCUDAHost]: kDLCUDA }, asked: new Map() },
-  jax: { module: "jax.dlpack", seenAs: { [kDLCUDAManaged]: kDLCUDA }, asked: new Map() },
+  numpy: consumer("numpy"),
+  torch: consumer("torch", { [kDLCUDAHost]: kDLCPU, [kDLCUDAManaged]: kDLCUDA }),
+  cupy: consumer("cupy", { [kDLCUDAHost]: kDLCUDA }),
+  jax: consumer("jax.dlpack", { [kDLCUDAManaged]: kDLCUDA }),
 };
 
 /** Options of {@link Python.toArray}. */
@@ -94,36 +98,22 @@ function rename(capsule: Address, name: Address): void {
   assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
-function takerOf(consumer: Consumer, library: ArrayLibrary): Address {
-  return consumer.take ??= withReference(
-    newReference(
-      cpython().PyImport_ImportModule(cString(consumer.module)),
-      "PyImport_ImportModule",
-      `import ${library}`,
-    ),
-    (module) => attribute(module, "from_dlpack"),
-  );
+/** A function of Python's that gives a library a tensor, and all that it tells of that. It stays. */
+interface Giver {
+  readonly about: readonly (number | bigint | null)[];
+  readonly give: Address;
 }
 
-/** What a consumer is told of a tensor: a tuple that stays. */
-interface Told {
-  readonly numbers: readonly (number | bigint | null)[];
-  readonly tuple: Address;
-}
-
-const told: Told[] = [];
-
-/** A new reference to the device, the struct's version, and the stream, which are few. */
-function tell(type: number, ordinal: number, version: 0 | 1, stream: Asked[1]): Address {
-  const known = told.find(({ numbers: [a, b, c, d] }) => a === type && b === ordinal && c === version && d === stream);
-  if (known !== undefined) return shared(known.tuple);
-  const device = tupleOf(referencesTo([type, ordinal], () => "device"));
-  const tuple = withReference(device, () => {
-    const asked = referencesTo([version, stream], () => "stream");
-    return tupleOf([shared(device), ...asked]);
-  });
-  told.push({ numbers: [type, ordinal, version, stream], tuple });
-  return shared(tuple);
+/** The one for a device, the struct's version and the stream, which are few. */
+function giverOf(library: ArrayLibrary, type: number, ordinal: number, [version, stream]: Asked): Address {
+  const { module, givers } = CONSUMERS[library];
+  for (const { about: [a, b, c, d], give } of givers) {
+    if (a === type && b === ordinal && c === version && d === stream) return give;
+  }
+  const about = [type, ordinal, version, stream];
+  const give = called(helping("giver"), referencesTo([module, ...about], () => "stream"), `import ${library}`);
+  givers.push({ about, give });
+  return give;
 }
 
 /** Python lets nothing go while this thread waits, if no other runs it. */
@@ -173,32 +163,29 @@ function lent(
   place: DevicePlace,
   library: ArrayLibrary,
   access: Access | undefined,
-  [version, stream]: Asked,
+  asked: Asked,
 ): PythonObject | undefined {
+  const [version, stream] = asked;
   using loan = lend(tensor, place, {
     version,
     ...(access === undefined ? {} : { access }),
     ...(stream === null ? {} : { stream }),
   }, deadlock);
-  const { type, id } = loan.device;
   const [fresh, used] = namesOf(version);
   return holding(() => {
-    const taker = takerOf(CONSUMERS[library], library);
-    const about = tell(type, id, version, stream);
-    return withReference(
-      newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
-      (capsule) => {
-        try {
-          const args = [shared(taker), shared(capsule), about];
-          const array = called(helping("give"), args, `${library}.from_dlpack`);
-          if (array !== helping("none")) return new PythonObject(array);
-          cpython().Py_DecRef(array);
-        } finally {
-          if (isFresh(capsule, version)) rename(capsule, used); // no consumer has taken the struct, and none may take it now
-          else loan.handOver();
-        }
-      },
-    );
+    const give = giverOf(library, place.type, place.ordinal, asked);
+    const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
+    try {
+      const array = calledOn(give, capsule, `${library}.from_dlpack`);
+      if (!isFresh(capsule, version)) return new PythonObject(array);
+      cpython().Py_DecRef(array);
+      if (array === helping("asked")) return undefined;
+      throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
+    } finally {
+      if (isFresh(capsule, version)) rename(capsule, used); // no consumer may take the struct now
+      else loan.handOver();
+      cpython().Py_DecRef(capsule);
+    }
   });
 }
 
@@ -211,8 +198,7 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
   const wanted = access === undefined ? {} : { access: accessOf(access, access) };
   return holding(() => {
     const { stream, type } = workOn(object, list);
-    const number = toPython(stream && CUDA_DEFAULT, "stream");
-    const capsule = called(helping("take"), [shared(object), number], "__dlpack__");
+    const capsule = calledOn(helping(stream === undefined ? "take" : "take_ordered"), object, "__dlpack__");
     return withReference(capsule, () => {
       if (capsule === helping("none")) return overBuffer(object, list, wanted);
       const after = stream === undefined ? {} : { after: stream.fence() };
@@ -221,7 +207,7 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
   });
 }
 
-/** CUDA's legacy default stream: its producers make it wait for their work. */
+/** CUDA's legacy default stream: its producers make it wait for their work (`take_ordered`). */
 const CUDA_DEFAULT = 1n;
 
 /** What is known of an array before it is lent. */

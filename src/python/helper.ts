@@ -1,6 +1,6 @@
 /** What samepage has Python itself do: all that needs no function of C. */
 export const HELPER = `
-import __main__, ast, linecache, os, sys, threading, traceback
+import __main__, ast, importlib, linecache, os, sys, threading, traceback
 
 none = None
 types = [type(None), bool, int, float, str, bytes, list, tuple, dict]
@@ -75,32 +75,41 @@ def finish(done, box):
     finally:
         error = None
 
-class Lent:
-    def __init__(self, capsule, device, version, stream):
-        self.capsule, self.device, self.version, self.stream, self.asked = capsule, device, version, stream, None
+box = [None]
 
-    def __dlpack_device__(self):
-        return self.device
+def giver(module, kind, ordinal, version, stream):
+    consumer = importlib.import_module(module).from_dlpack
+    device, lends = (kind, ordinal), [version, stream]
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        asked = [int(max_version is not None and max_version[0] > 0), None if self.device[0] == 1 else stream]
-        if self.capsule is None or copy or dl_device not in (None, self.device):
-            raise BufferError("samepage lends a tensor once, where it is, and in place")
-        if asked != [self.version, self.stream]:
-            self.asked = asked
-            raise BufferError("samepage lends it again, as it was asked for")
-        return self.capsule
+    class Lent:
+        __slots__ = "capsule", "asked"
 
-def give(consumer, capsule, about):
-    lent = Lent(capsule, *about)
-    try:
-        return consumer(lent)
-    except Exception:
-        if lent.asked is None:
-            raise
-        asked[:] = lent.asked
-    finally:
-        lent.capsule = None
+        def __dlpack_device__(self):
+            return device
+
+        def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+            asks = [int(max_version is not None and max_version[0] > 0), None if kind == 1 else stream]
+            if self.capsule is None or copy or dl_device not in (None, device):
+                raise BufferError("samepage lends a tensor once, where it is, and in place")
+            if asks != lends:
+                self.asked = asks
+                raise BufferError("samepage lends it again, as it was asked for")
+            return self.capsule
+
+    def give():
+        lent = Lent()
+        lent.capsule, box[0], lent.asked = box[0], None, None
+        try:
+            return consumer(lent)
+        except Exception:
+            if lent.asked is None:
+                raise
+            asked[:] = lent.asked
+            return asked
+        finally:
+            lent.capsule = None
+
+    return give
 
 asked = []
 
@@ -110,13 +119,16 @@ def threads():
 def device(array):
     return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
 
-def take(array, stream):
+def take(options={}):
+    array, box[0] = box[0], None
     lend = getattr(array, "__dlpack__", None)
     if lend is None:
         return None
-    options = {} if stream is None else {"stream": stream}
     try:
         return lend(max_version=(1, 0), **options)
     except TypeError:
         return lend(**options)
+
+def take_ordered():
+    return take({"stream": 1})
 `;

@@ -127,6 +127,19 @@ export function called(fn: Address, args: readonly Address[], name: string): Add
   );
 }
 
+/** Calls a function of the helper's that takes an object out of its box: no tuple is made. Returns a new reference. */
+export function calledOn(fn: Address, object: Address, name: string): Address {
+  const { PyList_SetItem, PyObject_CallObject } = cpython();
+  const put = (item: Address) => PyList_SetItem(helping("box"), 0n, shared(item));
+  try {
+    assertDone(put(object), "PyList_SetItem");
+    return newReference(PyObject_CallObject(fn, NULL), "PyObject_CallObject", name);
+  } catch (error) {
+    put(helping("none")); // it may be there still
+    throw error;
+  }
+}
+
 /** A new reference to an attribute. */
 export function attribute(object: Address, name: string): Address {
   return newReference(cpython().PyObject_GetAttrString(object, cString(name)), "PyObject_GetAttrString", shown(name));

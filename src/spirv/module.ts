@@ -3,11 +3,17 @@ import type { Checks } from "../core/checks.ts";
 const MAGIC = 0x07230203;
 
 /** A private copy of a module's words. @throws {ArgumentError} if they are no SPIR-V. */
-export function spirvIn(checks: Checks, given: unknown, hint: string): Uint32Array<ArrayBuffer> {
-  const bytes = checks.bytesIn(given, "spirv", "a Uint8Array or Uint32Array");
+export function spirvIn(
+  checks: Checks,
+  given: unknown,
+  hint: string,
+  argument = "spirv",
+  expected = "a Uint8Array or Uint32Array",
+): Uint32Array<ArrayBuffer> {
+  const bytes = checks.bytesIn(given, argument, expected);
   const words = bytes.length >= 20 && bytes.length % 4 === 0 ? new Uint32Array(bytes.slice().buffer) : undefined;
   if (words?.[0] === MAGIC) return words;
-  throw checks.wrong("spirv", "it is no SPIR-V of this machine's byte order.", hint);
+  throw checks.wrong(argument, "it is no SPIR-V of this machine's byte order.", hint);
 }
 
 /** What SPIR-V calls its instructions, as far as it declares something. */

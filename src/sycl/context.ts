@@ -42,16 +42,16 @@ export class SyclContext extends DeviceContext {
   /** What is proven of its device. For mappers. */
   readonly proofs: Proofs<UnifiedContext>;
   /** Its native objects, without a check. For mappers. */
-  readonly raw: SyclNativeContext & { readonly device: DPCTLSyclDeviceRef };
+  readonly native: SyclNativeContext & { readonly device: DPCTLSyclDeviceRef };
   readonly #driver: Driver<SyclLane> = syclDriver();
 
-  private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo, home?: Home) {
+  private constructor(native: SyclContext["native"], device: SyclDevice, undo: Undo, home?: Home) {
     super("sycl", { name: device.name, id: {} }, undo);
-    this.raw = raw;
+    this.native = native;
     this.device = device;
     this.proofs = new Proofs<UnifiedContext>(this);
-    this.queue = new SyclQueue(this, this.#driver);
     this.usm = new SyclUsm(this, home);
+    this.queue = new SyclQueue(this, this.#driver);
     this.arrays = usmArrays(this.usm);
     this.targets = [this.usm];
     this.opened();
@@ -92,7 +92,7 @@ export class SyclContext extends DeviceContext {
   /** The `DPCTLSyclContextRef`, a `sycl::context*`. */
   get handle(): DPCTLSyclContextRef {
     this.resource.assertLive();
-    return this.raw.context;
+    return this.native.context;
   }
 
   /** Creates another queue. @throws {NativeCallError} if SYCL refuses it. */

@@ -3,41 +3,18 @@ import * as dpctl from "../../ffi/sycl/constants.ts";
 import { shown } from "../core/argument.ts";
 import { Arguments } from "../core/device/arguments.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
-import { type Scalar, scalar, TypeTable } from "../core/device/types.ts";
+import { elementOf } from "../core/device/opencl_c.ts";
 import type { Usable } from "../core/device/line.ts";
 import { UnifiedParameter } from "../core/tensors/unified_device.ts";
 import type { SyclContext } from "./context.ts";
 import { checks } from "./library.ts";
-import { SyclTensor } from "./usm.ts";
+import { SYCL_USM, type SyclTensor } from "./usm.ts";
 
 /**
  * A parameter as OpenCL C declares it, without its name: a number (`"int"`, `"uint"`, `"float"`), or a pointer to numbers
  * or to void (`"global const float*"`: the kernel only reads it). `global` may be left out.
  */
 export type SyclParameterType = string;
-
-const SCALARS: { readonly [name: string]: Scalar } = {
-  char: scalar("i8"),
-  uchar: scalar("u8"),
-  short: scalar("i16"),
-  ushort: scalar("u16"),
-  int: scalar("i32"),
-  uint: scalar("u32"),
-  long: scalar("i64"),
-  ulong: scalar("u64"),
-  half: scalar("f16"),
-  float: scalar("f32"),
-  double: scalar("f64"),
-};
-
-/** The types of OpenCL C. */
-const TYPES = new TypeTable({
-  scalars: SCALARS,
-  spellings: { "unsigned char": "uchar", "unsigned short": "ushort", "unsigned int": "uint", "unsigned long": "ulong" },
-  vector: /^(u?(?:char|short|int|long)|half|float|double)([23468]|16)$/,
-  padsThree: true,
-  mostAlign: 128,
-});
 
 /** How DPCTL takes each number by value. */
 const BY_VALUE: { readonly [name: string]: number } = {
@@ -76,17 +53,17 @@ export function parametersIn(declared: readonly SyclParameterType[], kernel: str
 function declaredAs(type: string, place: ParameterPlace, argument: string): Declared {
   const [, before, base, after] = POINTER.exec(type) ?? [];
   if (base !== undefined) {
-    const element = TYPES.element(base);
+    const element = elementOf(base);
     if (element === undefined && base !== "void") {
       throw checks.wrong(argument, `"${shown(type)}" points to no number.`, "A pointer to anything else is void*.");
     }
     const isConst = before !== undefined || after !== undefined;
     return {
-      parameter: new UnifiedParameter(place, { isConst, element }, SyclTensor, "sycl.usm"),
+      parameter: new UnifiedParameter(place, { isConst, element }, SYCL_USM),
       type: dpctl.DPCTL_VOID_PTR,
     };
   }
-  const element = TYPES.element(type.replace(/^const /, ""));
+  const element = elementOf(type);
   const byValue = element?.lanes === 1 ? BY_VALUE[element.dtypes[0]] : undefined;
   if (element !== undefined && byValue !== undefined) {
     return { parameter: new ValueParameter(place, element), type: byValue };

@@ -1,10 +1,10 @@
 import type { DPCTLSyclKernelBundleRef } from "../../ffi/sycl/handles.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import { bytesIn } from "../core/checks.ts";
 import { DeviceProgram } from "../core/device/program.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
+import { spirvIn } from "../spirv/module.ts";
 import type { SyclContext } from "./context.ts";
 import { SyclKernel } from "./kernel.ts";
 import { parametersIn, type SyclParameterType } from "./kernel_types.ts";
@@ -17,9 +17,6 @@ export interface SyclProgramOptions {
 }
 
 const OPTIONS: Names<SyclProgramOptions> = { options: true };
-
-/** The first word of SPIR-V. */
-const MAGIC = 0x07230203;
 
 /** OpenCL C or SPIR-V, built for a context's device. */
 export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundleRef> {
@@ -67,23 +64,20 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
   }
 }
 
+const COMPILE = "Compile the kernels: clang -target spirv64 -cl-std=CL3.0.";
 const BUILD = "Does it compile? DPCTL_VERBOSITY=warning makes DPCTL write the build log to stderr.";
 
-function fromSource({ raw }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
+function fromSource({ native }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
   const fn = "DPCTLKernelBundle_CreateFromOCLSource";
-  const bundle = sycl()[fn](raw.context, raw.device, cString(source), cString(options));
+  const bundle = sycl()[fn](native.context, native.device, cString(source), cString(options));
   if (bundle === 0n) throw failed(fn, BUILD);
   return bundle;
 }
 
-function fromSpirv({ raw }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
+function fromSpirv({ native }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
   const fn = "DPCTLKernelBundle_CreateFromSpirv";
-  const bytes = bytesIn(given, (what, hint) => checks.wrong("code", what, hint))?.slice();
-  if (bytes === undefined) throw checks.wrongKind("code", "OpenCL C as a string, or SPIR-V as bytes", given);
-  if (bytes.length < 20 || bytes.length % 4 !== 0 || new DataView(bytes.buffer).getUint32(0, true) !== MAGIC) {
-    throw checks.wrong("code", "it is no SPIR-V: its first word is not 0x07230203, or a word is cut off.");
-  }
-  const bundle = sycl()[fn](raw.context, raw.device, bytes, BigInt(bytes.length), cString(options));
+  const words = spirvIn(checks, given, COMPILE, "code", "OpenCL C as a string, or SPIR-V as bytes");
+  const bundle = sycl()[fn](native.context, native.device, words, BigInt(words.byteLength), cString(options));
   if (bundle === 0n) throw failed(fn, BUILD);
   return bundle;
 }

@@ -1,14 +1,13 @@
 import type { Address } from "../../ffi/address.ts";
 import { DPCTL_USM_DEVICE, DPCTL_USM_HOST, DPCTL_USM_SHARED } from "../../ffi/sycl/constants.ts";
-import type { DPCTLSyclUSMRef } from "../../ffi/sycl/handles.ts";
+import type { Sycl } from "../../ffi/sycl/functions.ts";
+import type { DPCTLSyclEventRef, DPCTLSyclQueueRef, DPCTLSyclUSMRef } from "../../ffi/sycl/handles.ts";
 import type { Checks } from "../core/checks.ts";
 import type { Call, Memory, Offer } from "../core/contract.ts";
 import { SAME_ADDRESS } from "../core/graph/mapper.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import { type Home, type PointerFacts, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
-import { UnifiedDeviceMemory, UnifiedTensor } from "../core/tensors/unified_device.ts";
+import { UnifiedDeviceMemory, UnifiedTensor, type UnifiedTensors } from "../core/tensors/unified_device.ts";
 import type { SyclContext } from "./context.ts";
 import { command, type SyclLane } from "./lane.ts";
 import { checks, made, sycl } from "./library.ts";
@@ -29,12 +28,10 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
 export class SyclTensor extends UnifiedTensor {
   /** Its target. */
   declare readonly target: SyclUsm;
-
-  /** A tensor over a part of its bytes. */
-  protected override derive(part: Part): SyclTensor {
-    return new SyclTensor(this.initOf(part));
-  }
 }
+
+/** What programs map tensors to. */
+export const SYCL_USM = { tensors: SyclTensor, title: "sycl.usm" } as const;
 
 /**
  * Unified shared memory of one context: `sycl.usm`. Kernels get its tensors as pointers. Where the device uses all of the
@@ -45,8 +42,10 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   override readonly kind = "sycl.usm";
   /** What it gives to the host, and takes from it. */
   override readonly ports: Memory<SyclTensor, Address>;
-  /** What its blocks are known by: OpenCL's, over one of its contexts. For mappers. */
-  override readonly home: Home;
+  /** Its tensors. For mappers. */
+  override readonly tensors: UnifiedTensors<SyclTensor> = SYCL_USM.tensors;
+  /** How programs name it. */
+  override readonly title: string = SYCL_USM.title;
   /** The checks of SYCL's arguments. */
   protected override readonly checks: Checks = checks;
   /** The native function that reports where an address lies. */
@@ -56,8 +55,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
 
   /** Made by the context. */
   constructor(context: SyclContext, home?: Home) {
-    super(context);
-    this.home = home ?? { kind: this.kind, owner: context.raw };
+    super(context, "sycl.usm", home);
     this.ports = unifiedPorts<SyclTensor>(this, (init) => new SyclTensor(init), {
       exports: [systemOf(this)],
       imports: [{
@@ -74,19 +72,25 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
     }, "opencl.usm");
   }
 
-  /** True for tensors of this memory. */
-  override is(value: Mapped): value is SyclTensor {
-    return value instanceof SyclTensor && value.target === this;
-  }
-
-  /** Keeps the native context. For mappers. */
-  override hold(): () => void {
-    return this.context.raw.hold();
-  }
-
-  /** A command that copies bytes. For mappers. */
+  /** DPCTLQueue_Memcpy. For mappers. */
   override copyCall(to: Address, from: Address, byteLength: number, blocks: boolean): Call {
-    return copyCall(to, from, byteLength, blocks) as Call;
+    const submit = ({ queue }: SyclLane) => sycl().DPCTLQueue_Memcpy(queue, to, from, BigInt(byteLength));
+    return command("DPCTLQueue_Memcpy", submit, blocks) as Call;
+  }
+
+  /** DPCTLQueue_Fill8 to …128, by the pattern's size, which has to divide the address too. For mappers. */
+  override fillCall(at: Address, pattern: Uint8Array<ArrayBuffer>, byteLength: number): Call {
+    const size = pattern.length;
+    const filler = FILLERS.get(size);
+    if (filler === undefined) {
+      throw checks.wrong("value", `SYCL fills with 1, 2, 4, 8 or 16 bytes, and these are ${size}.`);
+    }
+    const [fn, valueOf] = filler;
+    if (at % BigInt(size) !== 0n) {
+      throw checks.unfit("to", `a row begins at no multiple of the pattern's ${size} bytes.`, undefined, fn);
+    }
+    const [value, count] = [valueOf(new DataView(pattern.buffer)), BigInt(byteLength / size)];
+    return command(fn, ({ queue }) => (sycl()[fn] as Fill)(queue, at, value, count)) as Call;
   }
 
   /** Calls a kind's allocator. */
@@ -98,13 +102,13 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
 
   /** DPCTLfree_with_context. */
   protected override freeing(address: Address): () => void {
-    const { raw: { context } } = this.context;
+    const { native: { context } } = this.context;
     return () => sycl().DPCTLfree_with_context(address as bigint as DPCTLSyclUSMRef, context);
   }
 
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
   protected override find(pointer: Address, reach: number): PointerFacts | undefined {
-    const { device, name, raw: { context } } = this.context;
+    const { device, name, native: { context } } = this.context;
     const fn = this.finder;
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
     // SYCL ends the process where the device has no such memory.
@@ -129,11 +133,15 @@ function systemOf(usm: SyclUsm): Offer {
   return { kind: "host-view", refuse, judge: () => SAME_ADDRESS };
 }
 
-/** A command that copies bytes. */
-export function copyCall(to: Address, from: Address, byteLength: number, blocks = false): Call<SyclLane> {
-  return command(
-    "DPCTLQueue_Memcpy",
-    ({ queue }) => sycl().DPCTLQueue_Memcpy(queue, to, from, BigInt(byteLength)),
-    blocks,
-  );
-}
+type Pattern = number | bigint | Uint8Array<ArrayBuffer>;
+type Fill = (queue: DPCTLSyclQueueRef, at: Address, pattern: Pattern, count: bigint) => DPCTLSyclEventRef;
+
+/** By a pattern's size: what fills with it, and how that takes it. */
+const FILLERS: ReadonlyMap<number, readonly [keyof Sycl & `DPCTLQueue_Fill${number}`, (at: DataView) => Pattern]> =
+  new Map([
+    [1, ["DPCTLQueue_Fill8", (at) => at.getUint8(0)]],
+    [2, ["DPCTLQueue_Fill16", (at) => at.getUint16(0, true)]],
+    [4, ["DPCTLQueue_Fill32", (at) => at.getUint32(0, true)]],
+    [8, ["DPCTLQueue_Fill64", (at) => at.getBigUint64(0, true)]],
+    [16, ["DPCTLQueue_Fill128", ({ buffer }) => new Uint8Array(buffer as ArrayBuffer)]],
+  ]);

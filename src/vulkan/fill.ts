@@ -1,6 +1,6 @@
 import { assertFew } from "../core/device/box.ts";
 import type { Call } from "../core/contract.ts";
-import { type FillValue, patternIn } from "../core/device/pattern.ts";
+import { assertRepeats, type FillValue, patternIn } from "../core/device/pattern.ts";
 import { LayoutError } from "../core/errors.ts";
 import { countOf, placesOf, runsOf } from "../core/layout/runs.ts";
 import { copyCall, fillCall, type Filled, type Region } from "./commands.ts";
@@ -21,9 +21,7 @@ export function fillTensor({ layout, name, rawHandle }: VulkanTensor, value: Fil
   const about = { api: "vulkan", fn: "vkCmdFillBuffer", argument: "to" };
   const { length, dimensions } = runsOf([layout]);
   assertFew(countOf(dimensions), name, about);
-  if (length % pattern.length !== 0) {
-    throw checks.wrong("value", `the rows of ${name} have ${length} bytes, no multiple of ${pattern.length}.`);
-  }
+  assertRepeats(pattern, length, name, checks);
   const fills: Filled[] = [];
   const copies: Region[] = [];
   for (const [begin] of placesOf([layout.byteOffset], dimensions)) {

@@ -1,21 +1,15 @@
 import { bench } from "./bench.ts";
 import { filesBelow } from "./files.ts";
 import type { Job } from "./job.ts";
+import { PYTHON_HOME, pythonHere } from "./python.ts";
 import type { Outcome } from "./step.ts";
 import { runTests } from "./tests.ts";
 
-/** The venv with PyTorch, CuPy and JAX. */
-const HOME = Deno.env.get("SAMEPAGE_TEST_PYTHON") ?? "/opt/torch/.venv";
-
 /** What Python's libraries share of a GPU's memory: DLPack's tests, Python's, and the bench. */
 export async function dlpack(job: Job): Promise<Outcome> {
-  const python = await interpreterIn(HOME);
-  if (python === undefined) return { verdict: "not here", counts: `there is no venv at ${HOME}` };
-  const there = job.withVariables({
-    SAMEPAGE_TEST_PYTHON: HOME,
-    PYTHON: python,
-    XLA_PYTHON_CLIENT_PREALLOCATE: "false", // else JAX takes three quarters of the GPU's memory
-  });
+  const python = await pythonHere();
+  if (python === undefined) return { verdict: "not here", counts: `there is no venv at ${PYTHON_HOME}` };
+  const there = job.withVariables(python);
   // One after the other: one of them looks at what memory of the GPU is free.
   const tests = await runTests(there, await filesBelow("tests", isTest), 1);
   const log = await Deno.readTextFile(`${job.out}/tests.log`);
@@ -25,7 +19,7 @@ export async function dlpack(job: Job): Promise<Outcome> {
     verdict: [tests, measured].every(({ verdict }) => verdict === "green") ? "green" : "red",
     counts: `${tests.counts}; ${measured.counts}`,
     failures: [...tests.failures ?? [], ...measured.failures ?? []],
-    remarks: [await versionsIn(there, python), ...told, ...tests.remarks ?? [], ...measured.remarks ?? []],
+    remarks: [await versionsIn(there, python.PYTHON), ...told, ...tests.remarks ?? [], ...measured.remarks ?? []],
   };
 }
 
@@ -39,15 +33,4 @@ async function versionsIn(job: Job, python: string): Promise<string> {
 
 function isTest(path: string): boolean {
   return /^tests\/(?:(?:dlpack|python|arrow)\/.*_gpu|faults\/cuda_dlpack)_test\.ts$/.test(path);
-}
-
-async function interpreterIn(folder: string): Promise<string | undefined> {
-  const path = `${folder}/bin/python3`;
-  try {
-    await Deno.stat(path);
-    return path;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }

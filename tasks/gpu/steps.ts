@@ -11,15 +11,15 @@ import {
   cudaTests,
   eglTests,
   faultTests,
-  isFile,
   openclTests,
   twoGpuTests,
   ucxTests,
   vulkanTests,
 } from "./files.ts";
-import { inLanes, type Job, type Variables } from "./job.ts";
+import { inLanes, type Job } from "./job.ts";
 import { openCVHere } from "./opencv.ts";
 import { pipelines } from "./pipeline.ts";
+import { pythonHere } from "./python.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -236,21 +236,8 @@ async function sharing(job: Job): Promise<Outcome> {
 /** The tests of two GPUs, and the same of other files; what they tell is a remark. */
 async function twoGpus(job: Job, gpus: number): Promise<Outcome> {
   if (gpus < 2) return { verdict: "not here", counts: NEEDS_TWO };
-  const python = await venv(job);
-  const outcome = await runTests(job.withVariables(python), await twoGpuTests(), 2);
+  const outcome = await runTests(job.withVariables(await pythonHere() ?? {}), await twoGpuTests(), 2);
   return told(job, /^(?:ring|two GPUs): .*$/gm, outcome);
-}
-
-/** The venv of the machine's python3, for the tests that run Python in their own process. */
-async function venv(job: Job): Promise<Variables> {
-  try {
-    const { stdout } = await job.run("python3", ["-c", "import sys; print(sys.prefix)"], "tests.log");
-    const home = stdout.trim();
-    return await isFile(join(home, "pyvenv.cfg")) ? { SAMEPAGE_TEST_PYTHON: home } : {};
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return {};
-    throw error;
-  }
 }
 
 /** An outcome with those lines of the log as remarks. */

@@ -7,6 +7,7 @@ import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { SIZE } from "./case.ts";
 import { byHost, hostEnd } from "./host_end.ts";
+import { levelZeroEnds, noLevelZero } from "./levelzero.ts";
 import type { Candidate, End, Foreign, Subject } from "./subject.ts";
 import { openSurfaces, type Surfaces } from "./vaapi.ts";
 import { devices } from "./vulkan.ts";
@@ -32,10 +33,16 @@ export function dmabufs(): Candidate[] {
   const [{ node, open, reason }] = allocators;
   return [
     { edge: "host→dmabuf", open: open ? () => opened(sharedEnd, endOf(node)) : reason! },
-    { edge: "dmabuf→dmabuf", open: open ? () => opened(endOf(node), elsewhere(node), SILENT) : reason! },
+    { edge: "dmabuf→dmabuf", open: open ? () => opened(endOf(node), elsewhere(node), ASKED_OF_FDS) : reason! },
     ...toHost,
     ...VULKAN.flatMap((edge) => withVulkan(edge, allocators[0])),
     ...VAAPI.map((edge) => withVaapi(edge, allocators[0])),
+    {
+      edge: "dmabuf→levelzero.usm",
+      covered: true,
+      openedElsewhere: true,
+      open: open ? noLevelZero ?? (() => openedWithLevelZero(node)) : reason!,
+    },
   ];
 }
 
@@ -68,11 +75,22 @@ function openedWithVaapi(edge: string, from: string): Subject {
       expected: "alias",
       variants,
       silent: FIRST_TRIES,
-      silentAtAllocating: [...SILENT, "libc.fcntl"],
-      silentAtAttaching: SILENT,
+      silentAtAllocating: [...ASKED_OF_FDS, "libc.fcntl"],
+      silentAtAttaching: ASKED_OF_FDS,
     },
     ...{ openContext: openSurfaces as () => Surfaces },
     [Symbol.dispose]: () => kept.dispose(),
+  };
+}
+
+/** Device memory of the tests' driver, whose dma-bufs are the kernel's. */
+function openedWithLevelZero(from: string): Subject {
+  const { ends: [target, elsewhere], contexts, ...rest } = levelZeroEnds("device", 2);
+  return {
+    ...rest,
+    graph: new MapperGraph([host, dmabuf, ...contexts]),
+    ...{ source: endOf(from), target, elsewhere, expected: "alias" },
+    ...{ silentAtAllocating: ASKED_OF_FDS, silentAtAttaching: ASKED_OF_FDS },
   };
 }
 
@@ -91,13 +109,13 @@ function openedWithVulkan(edge: string, device: string, from: string): Subject {
   using made = new DisposableStack();
   const end = made.use(new VulkanEnd(device, { exportAs: "dma-buf" }));
   const other = made.use(new VulkanEnd(device));
-  const [source, target, silent] = edge === VULKAN[0] ? [endOf(from), end, []] : [end, endOf(from), SILENT];
+  const [source, target, silent] = edge === VULKAN[0] ? [endOf(from), end, []] : [end, endOf(from), ASKED_OF_FDS];
   const graph = made.use(new MapperGraph([host, dmabuf, end.target]));
   const kept = made.move();
   return {
     ...{ graph, source, target, expected: "alias", elsewhere: other, silent },
-    silentAtAllocating: SILENT,
-    silentAtAttaching: SILENT,
+    silentAtAllocating: ASKED_OF_FDS,
+    silentAtAttaching: ASKED_OF_FDS,
     openContext: () => VulkanContext.open({ device }),
     [Symbol.dispose]: () => kept.dispose(),
   };
@@ -110,13 +128,13 @@ function openedWithImages(edge: string, device: string, from: string): Subject {
   const { allocateFrame: _, ...buffers } = endOf(from); // of a picture, each plane is an image
   const rows: End = { ...buffers, shapeOf: IMAGE_ROWS.shapeOf };
   const isTo = edge === VULKAN[2];
-  const [source, target, silent] = isTo ? [rows, end, []] : [end, rows, SILENT];
+  const [source, target, silent] = isTo ? [rows, end, []] : [end, rows, ASKED_OF_FDS];
   const graph = made.use(new MapperGraph([host, dmabuf, end.context]));
   const kept = made.move();
   return {
     ...{ graph, source, target, expected: "alias", silent },
-    silentAtAllocating: SILENT,
-    silentAtAttaching: SILENT,
+    silentAtAllocating: ASKED_OF_FDS,
+    silentAtAttaching: ASKED_OF_FDS,
     openContext: () => VulkanContext.open({ device }),
     ...(isTo
       ? { elsewhere: other, variants: IMAGE_ROWS.variants }
@@ -126,12 +144,20 @@ function openedWithImages(edge: string, device: string, from: string): Subject {
 }
 
 /** Who made a buffer that comes by its fd is read in /proc; where that fails, an ioctl tells whether it is one. */
-const SILENT = ["libc.open", "libc.read", "libc.close"];
+const ASKED_OF_FDS = ["libc.open", "libc.read", "libc.close"];
 
 function opened(source: End, target: End, silent: readonly string[] = []): Subject {
   const graph = new MapperGraph([...new Set([host, dmabuf, target.target.context])]);
   return {
-    ...{ graph, source, target, expected: "alias", silent, silentAtAllocating: SILENT, silentAtAttaching: SILENT },
+    ...{
+      graph,
+      source,
+      target,
+      expected: "alias",
+      silent,
+      silentAtAllocating: ASKED_OF_FDS,
+      silentAtAttaching: ASKED_OF_FDS,
+    },
     [Symbol.dispose]: () => graph[Symbol.dispose](),
   };
 }

@@ -8,32 +8,29 @@ import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import type { UsmKind } from "../../src/core/tensors/unified.ts";
 import { addressOf } from "../../src/core/native/pin.ts";
-import { dmabuf } from "../../src/dmabuf/mod.ts";
 import { host } from "../../src/host/mod.ts";
-import { copyCall } from "../../src/levelzero/commands.ts";
 import { LevelZeroContext, type LevelZeroTensor, type LevelZeroUsm } from "../../src/levelzero/mod.ts";
 import { levelZero } from "../../src/levelzero/library.ts";
 import { struct } from "../../src/levelzero/struct.ts";
 import { behave, counts, DEVICE, useDrivers } from "../levelzero/drivers.ts";
 import { asBytes, bytesAt, separateFrame } from "./bytes.ts";
 import { SIZE } from "./case.ts";
-import { dmaBufEnd } from "./dmabuf.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Foreign, RawEnd, Subject } from "./subject.ts";
 
-const missing = await useDrivers();
+/** Why the driver of the tests is not here. */
+export const noLevelZero: string | undefined = await useDrivers();
 
 /** What keeps the queue busy for some milliseconds. */
 const BUSY = 8 << 20;
 
 const TO_HOST = "levelzero.usm→host";
 const TO_ANOTHER = "levelzero.usm→levelzero.usm";
-const FROM_DMABUF = "dmabuf→levelzero.usm";
 
 /** The edges of Level Zero's memory, on the driver of the tests. */
 export function levelzeros(): Candidate[] {
-  const [{ node, open, reason }] = dmabuf.allocators();
-  const here = (candidate: Candidate): Candidate => missing === undefined ? candidate : { ...candidate, open: missing };
+  const here = (candidate: Candidate): Candidate =>
+    noLevelZero === undefined ? candidate : { ...candidate, open: noLevelZero };
   return [
     ...(["host", "shared", "device"] as const).map((kind, i): Candidate => ({
       edge: TO_HOST,
@@ -42,22 +39,14 @@ export function levelzeros(): Candidate[] {
       open: () => opened(kind, "host"),
     })),
     { edge: TO_ANOTHER, device: "device memory", open: () => opened("device", "another"), openedElsewhere: true },
-    {
-      edge: FROM_DMABUF,
-      covered: true,
-      openedElsewhere: true,
-      open: open ? () => ofDmaBufs(node) : reason!,
-    },
   ].map(here);
 }
 
 function opened(kind: UsmKind, to: "host" | "another"): Subject {
-  behave();
-  const ends = [0, 1, 2].map(() => new LevelZeroEnd(kind));
-  const [one, other, third] = ends;
+  const { ends: [one, other, third], contexts, ...rest } = levelZeroEnds(kind, 3);
   return {
-    ...subjectOf(ends),
-    graph: new MapperGraph([host, ...ends.map(({ target: { context } }) => context)]),
+    ...rest,
+    graph: new MapperGraph([host, ...contexts]),
     source: one,
     target: to === "host" ? hostEnd : other,
     elsewhere: to === "host" ? hostEnd : third,
@@ -66,27 +55,14 @@ function opened(kind: UsmKind, to: "host" | "another"): Subject {
   };
 }
 
-function ofDmaBufs(node: string): Subject {
+/** Ends in contexts of their own, and what a subject has of them. */
+export function levelZeroEnds(kind: UsmKind, count: number) {
   behave();
-  const ends = [0, 1].map(() => new LevelZeroEnd("device"));
-  const [one, other] = ends;
-  const graph = new MapperGraph([host, dmabuf, ...ends.map(({ target: { context } }) => context)]);
-  return {
-    ...subjectOf(ends),
-    graph,
-    source: {
-      ...dmaBufEnd((init) => dmabuf.allocate({ ...init, from: node })),
-      allocateFrame: (info) => dmabuf.allocateFrame(info, { from: node }),
-    },
-    target: one,
-    elsewhere: other,
-    expected: "alias",
-  };
-}
-
-function subjectOf(ends: readonly LevelZeroEnd[]): Pick<Subject, "alive" | "openContext" | typeof Symbol.dispose> {
   const { misused } = counts();
+  const ends = Array.from({ length: count }, () => new LevelZeroEnd(kind));
   return {
+    ends,
+    contexts: ends.map(({ target: { context } }) => context),
     alive: () => counts().alive,
     openContext: () => LevelZeroContext.open({ device: DEVICE }),
     [Symbol.dispose]() {
@@ -177,7 +153,7 @@ class LevelZeroEnd implements End, Disposable {
     write: (tensor: Tensor, bytes: Uint8Array) => {
       const from = this.#filled(bytes);
       const { address } = tensor as LevelZeroTensor;
-      const fence = this.#context.queue.line.submitRaw(copyCall(address, from.address, bytes.length));
+      const fence = this.#context.queue.line.submitRaw(this.target.copyCall(address, from.address, bytes.length));
       return async () => {
         await fence.wait();
         from[Symbol.dispose]();
@@ -187,7 +163,7 @@ class LevelZeroEnd implements End, Disposable {
       const { address, layout: { byteLength } } = tensor as LevelZeroTensor;
       const bytes = new Uint8Array(byteLength);
       const into = addressOf(bytes, "levelzero");
-      this.#context.queue.line.submitRaw(copyCall(into, address, byteLength)).waitSync();
+      this.#context.queue.line.submitRaw(this.target.copyCall(into, address, byteLength)).waitSync();
       return Promise.resolve(bytes);
     },
   };

@@ -154,13 +154,13 @@ class SyclEnd implements End, Disposable {
   }
 
   foreign(): Foreign {
-    const { usm, raw, queue } = this.#context;
+    const { usm, native, queue } = this.#context;
     const pointer = sycl()[`DPCTLaligned_alloc_${this.#kind}`](0n, 4096n, queue.line.lane.queue);
     const elsewhere = new Uint8Array(4096);
     return {
       attach: (options) => usm.attach(pointer, { shape: [4096], dtype: "u8" }, options),
       misfit: (options) => usm.attach(addressOf(elsewhere, "sycl"), { shape: [4096], dtype: "u8" }, options),
-      [Symbol.dispose]: () => sycl().DPCTLfree_with_context(pointer, raw.context),
+      [Symbol.dispose]: () => sycl().DPCTLfree_with_context(pointer, native.context),
     };
   }
 

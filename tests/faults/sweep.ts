@@ -6,7 +6,10 @@ import { warningsOf } from "../warnings.ts";
 import { Counted, type Due } from "./tap.ts";
 
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */
-const MOST = 2000;
+const MOST = 4000;
+
+/** Of the calls that are made from one place so many fail; all of them where a person wants to know. */
+const OF_ONE_PLACE = Number(Deno.env.get("SAMEPAGE_FAULTS_OF_A_PLACE") ?? 2);
 
 /** Waiting takes some calls more in one run than in another: a sweep is through when so many runs in a row had fewer. */
 const BEYOND = 12;
@@ -71,7 +74,7 @@ async function swept(
     const here = `${call} at ${place()}`;
     const times = (places.get(here) ?? 0) + 1;
     places.set(here, times);
-    return times <= 2;
+    return times <= OF_ONE_PLACE;
   };
   for (let beyond = 0; beyond < BEYOND;) {
     const where = () => `after ${[...failed].at(-1)} had failed`;

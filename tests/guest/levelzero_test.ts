@@ -31,6 +31,8 @@ test("host memory → udmabuf → Level Zero → host: one block, and no byte is
   using add = program.kernel("add");
   using numbers = host.allocate({ shape: [1024], dtype: "u32", sharable: true });
   numbers.view().fill(41);
+  const transfers = graph.explain(numbers, context.usm).steps.map(({ transfer }) => transfer);
+  assertEquals(transfers, ["alias", "alias"]); // by way of a dma-buf
   {
     using buffer = graph.map(numbers, dmabuf);
     using part = buffer.slice({ shape: [512], dtype: "u32", byteOffset: 2048 });
@@ -40,6 +42,12 @@ test("host memory → udmabuf → Level Zero → host: one block, and no byte is
     await onDevice.finished();
   }
   assertEquals(numbers.view(), new Uint32Array(1024).map((_, i) => i < 512 ? 41 : 42));
+  numbers.view().fill(6);
+  {
+    using onDevice = graph.map(numbers, context.usm);
+    add.run({ groups: [16], groupSize: [64] }, [onDevice, 1]);
+  }
+  assertEquals(numbers.view(), new Uint32Array(1024).fill(7)); // the device saw what the host wrote, and the host the sum
   assertEquals(context.bytesCopied, 0);
 });
 

@@ -85,7 +85,11 @@ test("compile() appends the providers that are named, and refuses others", ({ or
 });
 
 test("allocate() of a context on a GPU says who allocates", ({ ort }) => {
-  assertThrows(() => ort.allocate({ shape: [4], dtype: "f32" }), InteropError, "Allocate it in CUDA, and map it");
+  assertThrows(
+    () => ort.allocate({ shape: [4], dtype: "f32" }),
+    InteropError,
+    "Allocate it in the context that this one stands on",
+  );
 });
 
 test("open() refuses a library without CUDA's provider, and what is no CudaContext", ({ cuda }) => {

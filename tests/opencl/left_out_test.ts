@@ -1,10 +1,11 @@
 /** Signals of semaphores, and waits for them, have no events of their own: who hears of them, and when. */
-import { driver } from "./external/simulated.ts"; // first: it taps the libraries
+import { driver, flushed, told } from "./external/simulated.ts"; // first: it taps the libraries
 import { simulated } from "./external/on_simulated.ts";
-import { maker } from "./external/foreign.ts";
+import { Foreign, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
-import { type Fence, host, ledger, NativeCallError, Semaphore } from "@samepage/interop";
+import { type Fence, host, ledger, MapperGraph, NativeCallError, Semaphore } from "@samepage/interop";
 import type { OpenCLContext } from "@samepage/interop/opencl";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { open } from "./help.ts";
 
@@ -40,6 +41,19 @@ simulated("a signal and a wait hold no events, until somebody asks", async (cl) 
   assertEquals(events(), before);
 });
 
+simulated("an acquire of other memory holds no event, until somebody asks", async (cl) => {
+  using foreign = new Foreign();
+  using graph = new MapperGraph([foreign, cl]);
+  using words = foreign.allocate(BYTES);
+  graph.map(words, cl)[Symbol.dispose](); // proves that they share it
+  const before = events();
+  told.length = 0;
+  using _mapped = graph.map(words, cl);
+  assertEquals([told, events()], [["clEnqueueAcquireExternalMemObjectsKHR"], before]);
+  await reached(cl.line.fence());
+  assertEquals(events(), before);
+});
+
 simulated("the next command's event tells of them", async (cl) => {
   await using other = open("pocl");
   using made = new DisposableStack();
@@ -55,6 +69,29 @@ simulated("the next command's event tells of them", async (cl) => {
   assertEquals(cl.line.submitted - signal.mark, 2);
   await reached(signal);
   assert(cl.line.isOver(cl.line.submitted));
+});
+
+simulated("work that another driver's line waits for is flushed once, with its signal", async (cl) => {
+  await using other = open("pocl");
+  using made = new DisposableStack();
+  made.defer(offerSemaphores(maker));
+  await using words = cl.allocate(BYTES);
+  for (let time = 1; time <= 3; time++) {
+    cl.queue.fill(words, time);
+    flushed.length = told.length = 0;
+    const fence = other.line.submitRaw(other.driver.marker(), [cl.line.fence()]);
+    const signals = told.filter((name) => name === "clEnqueueSignalSemaphoresKHR").length;
+    assertEquals([flushed, signals], [[cl.queue.handle], 1], `time ${time}`);
+    await reached(fence);
+  }
+});
+
+simulated("work that is asked about by turns is flushed, and over in the end", async (cl) => {
+  await using words = cl.allocate(BYTES);
+  cl.queue.fill(words, 1);
+  flushed.length = 0;
+  while (words.resource.busy) await new Promise((resolve) => setTimeout(resolve, 1));
+  assertEquals(flushed, [cl.queue.handle]);
 });
 
 simulated("what waits for a promise does not hold up a signal before it", async (cl) => {

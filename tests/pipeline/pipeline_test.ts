@@ -1,15 +1,7 @@
 // Pipelines over memory of the host's: order, ends, errors, figures.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import {
-  ArgumentError,
-  DisposedError,
-  type Frame,
-  host,
-  type HostTensor,
-  type ImageInfo,
-  imageInfo,
-} from "../../mod.ts";
+import { ArgumentError, DisposedError, type Frame, host, type HostTensor, type ImageInfo } from "../../mod.ts";
 import {
   convert,
   Flow,
@@ -457,4 +449,15 @@ test("frames of another colour are planned anew", async () => {
   const sink = new Sink({ name: "colours", write: ({ info }) => void seen.push((info as ImageInfo).colour?.matrix) });
   await pipeline(source, doubling(), sink).run();
   assertEquals(seen, ["bt601", "bt709"]);
+});
+
+test("a timer's signal ends a pipeline whose stages never wait", async () => {
+  const endless = new Source({
+    name: "endless",
+    async *frames() {
+      for (let i = 0;; i++) yield numberedFrame(i % 256);
+    },
+  });
+  const signal = AbortSignal.timeout(20);
+  await assertRejects(() => pipeline(endless, doubling(), noted().sink, { signal }).run(), DOMException, "timeout");
 });

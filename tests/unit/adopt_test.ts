@@ -264,6 +264,23 @@ Deno.test(
 );
 
 Deno.test(
+  "adoptFrame() checks the planes of each frame, also after a frame of the same description and layouts",
+  withEmptyLedger(() => {
+    const owner = { handle: 1n, release: () => {} };
+    const adopt = (planes: readonly AdoptedPlane[], as = info) => adoptFrame(new Kind(), owner, as, planes);
+    const good = planes(1);
+    for (let i = 0; i < 2; i++) adopt(good)[Symbol.dispose]();
+    const [y, u, v] = good;
+    const other = { ...v, layout: layout({ shape: [1, 1], dtype: "u8" }) };
+    for (const bad of [[y, u], [y, u, other], [y, v, u, v], [u, y, v]]) {
+      assertThrows(() => adopt(bad), LayoutError, "planes");
+    }
+    assertThrows(() => adopt(good, imageInfo({ format: "I420", width: 2, height: 2 })), LayoutError, "planes");
+    adopt(good)[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
   "adoptFrame() that fails at once still waits for the work of its object",
   withEmptyLedger(async () => {
     const work = new FakeWork();

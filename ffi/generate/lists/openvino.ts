@@ -6,6 +6,11 @@ function taking(address: readonly string[], ...names: readonly string[]): Functi
   return names.map((name) => ({ name, address }));
 }
 
+/** A property by its name, which other properties follow. */
+const PAIR = { name: "const char *", value: "const char *" } as const;
+
+const COMPILED = ["core", "model", "context", "compiled_model"];
+
 /** OpenVINO's C API. `deno task setup inference` unpacks its headers. */
 export const openvino: Library = {
   name: "openvino",
@@ -27,6 +32,19 @@ export const openvino: Library = {
     {
       ...{ name: "ov_core_compile_model", as: "ov_core_compile_modelAsync", nonblocking: true },
       ...{ address: ["core", "model", "device_name", "compiled_model"], variadic: {} },
+    },
+    {
+      ...{ name: "ov_core_create_context", address: ["core"] },
+      variadic: { ...PAIR, key: "const char *", handle: "uintptr_t" },
+    },
+    { name: "ov_core_compile_model_with_context", address: COMPILED, variadic: {} },
+    {
+      ...{ name: "ov_core_compile_model_with_context", as: "ov_core_compile_model_with_contextAsync" },
+      ...{ nonblocking: true, address: COMPILED, variadic: {} },
+    },
+    {
+      ...{ name: "ov_remote_context_create_tensor", address: ["context"] },
+      variadic: { ...PAIR, key: "const char *", handle: "uintptr_t" },
     },
     "ov_available_devices_free",
     ...taking(["context"], "ov_remote_context_free"),

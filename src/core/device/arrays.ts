@@ -8,8 +8,8 @@ export interface ArrayDevice {
   readonly type: number;
   /** As C names it: `"kDLCUDA"`. */
   readonly name: string;
-  /** The API whose memory it is. */
-  readonly api: string;
+  /** The APIs whose memory it is. */
+  readonly apis: readonly string[];
   /** Who reaches it. */
   readonly memory: ArrayPlace["memory"];
 }
@@ -34,7 +34,7 @@ export class ArrayDevices {
   placeOf(tensor: Tensor): DevicePlace | undefined {
     const { target: { context: { api, arrays } } } = tensor;
     const place = arrays?.placeOf(tensor);
-    const device = place && this.#devices.find((one) => one.api === api && one.memory === place.memory);
+    const device = place && this.#devices.find((one) => one.memory === place.memory && one.apis.includes(api));
     return device && { ...place, type: device.type, ordinal: arrays!.ordinal };
   }
 
@@ -47,15 +47,17 @@ export class ArrayDevices {
    * @throws {ArgumentError} if no context is.
    */
   arraysIn(contexts: readonly Context[], type: number, ordinal: number, argument: string, address: bigint) {
-    const devices = this.#devices.filter((one) => one.type === type);
-    if (devices.length === 0) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
-    const [{ name, memory }] = devices;
-    const apis = devices.map(({ api }) => api);
-    const all = contexts.flatMap((context): readonly Arrays[] =>
-      apis.includes(context?.api) && context.arrays !== undefined ? [context.arrays] : []
-    );
-    const own = memory === "unified" && all.length > 1 ? all.find((one) => one.hasUnified?.(address)) : undefined;
-    const arrays = own ?? all.find((one) => one.ordinal === ordinal) ?? (memory === "device" ? undefined : all[0]);
+    const device = this.#devices.find((one) => one.type === type);
+    if (device === undefined) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
+    const { name, memory, apis } = device;
+    let arrays: Arrays | undefined;
+    for (const context of contexts) {
+      if (context?.arrays === undefined || !apis.includes(context.api)) continue;
+      const found = context.arrays;
+      const isIts = memory === "unified" ? found.hasUnified?.(address) : found.ordinal === ordinal;
+      if (isIts) return { arrays: found, memory };
+      if (memory !== "device") arrays ??= found;
+    }
     if (arrays !== undefined) return { arrays, memory };
     const where = memory === "device" ? `${name}, number ${ordinal}` : name;
     const open = `Pass an open context of ${apis.join(" or ")} on that device.`;

@@ -22,6 +22,12 @@ export function patternIn(value: FillValue, dtype: DType, checks: Checks): Uint8
   throw wrong(`expected 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES} bytes, got ${length}.`);
 }
 
+/** Throws unless a row is so many whole patterns. */
+export function assertRepeats(pattern: Uint8Array, rowLength: number, name: string, checks: Checks): void {
+  if (rowLength % pattern.length === 0) return;
+  throw checks.wrong("value", `the rows of ${name} have ${rowLength} bytes, no multiple of ${pattern.length}.`);
+}
+
 const COLOURS = {
   float: { Channels: Float32Array, of: "finite numbers", fits: (channel: number) => Number.isFinite(channel) },
   int: { Channels: Int32Array, of: "whole numbers from -2147483648 to 2147483647", fits: isWhole(-(2 ** 31), 2 ** 31) },

@@ -333,7 +333,7 @@ export function takeNextStep(
   const taken = step.hostWait
     ? takeAfterWait(mapper, source, target, access, step, pending, copies)
     : { mapped: takeStep(mapper, source, target, access, step, pending), step };
-  taken.mapped.resource.own(source.resource);
+  taken.mapped.own(source);
   return taken;
 }
 

@@ -89,13 +89,30 @@ export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): L
     : givenStrides(wholes(given, "strides", 0), shape, size);
   const byteLength = boundingLength(shape, strides, size);
   safe(byteOffset + byteLength, "byteOffset");
-  return Object.freeze({
-    shape: Object.freeze(shape),
-    dtype,
-    strides: Object.freeze(strides),
-    byteOffset,
-    byteLength,
-  });
+  return frozen({ shape, dtype, strides, byteOffset, byteLength });
+}
+
+/** To freeze a layout takes longer than all the rest, and programs ask for a few of them again and again. */
+const lately: Layout[] = [];
+const MOST_LATELY = 4;
+
+function frozen<D extends DType>(at: Layout<D>): Layout<D> {
+  for (const one of lately) if (isSame(one, at)) return one as Layout<D>;
+  const made = Object.freeze({ ...at, shape: Object.freeze(at.shape), strides: Object.freeze(at.strides) });
+  lately.unshift(made);
+  if (lately.length > MOST_LATELY) lately.pop();
+  return made;
+}
+
+function isSame(a: Layout, b: Layout): boolean {
+  if (a.dtype !== b.dtype || a.byteLength !== b.byteLength || a.byteOffset !== b.byteOffset) return false;
+  return areSame(a.shape, b.shape) && areSame(a.strides, b.strides);
+}
+
+function areSame(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** True if the elements lie in order without gaps. @throws {LayoutError} if it is no layout. */

@@ -181,6 +181,12 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     for (let i = 0; i < parts.length; i++) unregister(parts[i].#registration);
   }
 
+  /** Ends another after itself, and is the one whose finalizer would. For mappers. */
+  own(intermediate: Mapped): void {
+    this.resource.own(intermediate.resource);
+    unregister(intermediate.#registration);
+  }
+
   /** It is a plane of `frame` now, and keeps it alive. For mappers. */
   joinFrame(frame: Mapped): void {
     this.#frames = [...this.#frames, frame];

@@ -6,12 +6,15 @@ import type { Work } from "../device/work.ts";
 import { messageOf, warn } from "../errors.ts";
 import { allOrNothing, shortList, type Undo, undoAll, undone } from "../life/undo.ts";
 import { writes } from "../memory/access.ts";
+import type { DescribedPlane } from "./described.ts";
 import { type Frame, planesOf } from "./frame.ts";
+import type { Mapped } from "./mapped.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** What lies in one block of memory that native code gets, and the function by which it gives its reference back. */
-export interface LoanedBlock<T extends Tensor> {
-  readonly planes: readonly T[];
+export interface LoanedBlock {
+  /** Where its planes lie: no tensors are made of them. */
+  readonly planes: readonly DescribedPlane[];
   /** The function of C that is called once the native code needs the block no more. */
   readonly callback: Address;
   /** Its first argument, which no other loan has. */
@@ -52,10 +55,10 @@ export class NativeLoans {
    * @throws {DisposedError} if it was disposed.
    * @throws {AccessError} if its bytes are lent, or work on them waits for a promise.
    */
-  lend<T extends Tensor, R>(
-    given: T | Frame<T>,
-    make: (blocks: readonly LoanedBlock<T>[], undo: Undo) => R,
-    blocks: readonly (readonly T[])[] = byBlock(planesOf(given)),
+  lend<R>(
+    given: Mapped,
+    make: (blocks: readonly LoanedBlock[], undo: Undo) => R,
+    blocks: readonly (readonly DescribedPlane[])[] = byBlock(given.described.planes),
   ): Loan<R> {
     const { access, resource: { name } } = given;
     given.assertUsable(access);
@@ -63,7 +66,7 @@ export class NativeLoans {
     const undo: Undo = shortList();
     try {
       const flags: Signal[] = [];
-      const loaned: LoanedBlock<T>[] = [];
+      const loaned: LoanedBlock[] = [];
       for (const planes of blocks) {
         const flag = new Signal(`${this.#library}'s references to ${name}`);
         undo.push(() => {
@@ -175,10 +178,8 @@ export class NativeKeep<T extends Tensor> {
 }
 
 /** Most frames lie in one block. */
-function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
-  const { allocation } = planes[0].grant;
+function byBlock(planes: readonly DescribedPlane[]): readonly (readonly DescribedPlane[])[] {
   let areOfOne = true;
-  for (const { grant } of planes) areOfOne &&= grant.allocation === allocation;
-  if (areOfOne) return [planes];
-  return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
+  for (const { allocation } of planes) areOfOne &&= allocation === planes[0].allocation;
+  return areOfOne ? [planes] : [...Map.groupBy(planes, ({ allocation }) => allocation).values()];
 }

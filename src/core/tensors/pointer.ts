@@ -4,6 +4,7 @@ import { type Context, PrintedTarget } from "../graph/context.ts";
 import { SAME_ADDRESS } from "../graph/mapper.ts";
 import type { Layout, LayoutInit } from "../layout/layout.ts";
 import type { Block } from "../memory/allocation.ts";
+import type { DescribedPlane } from "./described.ts";
 import type { Mapped } from "./mapped.ts";
 import { tensorOfBlock } from "./over.ts";
 import { firstElement, type SliceOptions, Tensor, type TensorInit } from "./tensor.ts";
@@ -45,16 +46,18 @@ export abstract class PointerTensor extends Tensor<Address> {
   }
 }
 
-/** Where the first of some tensors begins, and the last one ends. */
-export function endsOf(tensors: readonly PointerTensor[]): readonly [start: Address, end: bigint] {
-  let start = tensors[0].address;
+/** Where the first of some planes in the host's memory begins, and the last one ends. */
+export function endsOf(planes: readonly DescribedPlane[]): readonly [start: Address, end: bigint] {
+  let start = planes[0].address!;
   let end = 0n;
-  for (const { address, layout: { byteLength } } of tensors) {
+  for (const plane of planes) {
+    const { layout: { byteLength } } = plane;
+    const address = plane.address!;
     const after = address + BigInt(byteLength);
     if (address < start) start = address;
     if (after > end) end = after;
   }
-  return [start, end];
+  return [start as Address, end];
 }
 
 /** A kind of memory that device code reaches by address, as a target. */

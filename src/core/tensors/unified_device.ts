@@ -3,15 +3,17 @@ import { elsewhere } from "../checks.ts";
 import { isMade, type Maker } from "../argument.ts";
 import { type Pointee, PointerParameter } from "../device/pointer.ts";
 import type { ParameterPlace } from "../device/parameter.ts";
-import { owned } from "../life/ledger.ts";
-import { allOrNothing, undoAll } from "../life/undo.ts";
+import { allOrNothing, newUndo, undoAll } from "../life/undo.ts";
+import type { Call } from "../contract.ts";
+import type { Mapped } from "./mapped.ts";
 import { PointerTensor } from "./pointer.ts";
-import { type UnifiedBlock, type UnifiedContext, UnifiedMemory, type UsmKind } from "./unified.ts";
+import type { Part, TensorInit } from "./tensor.ts";
+import { type Home, type UnifiedBlock, type UnifiedContext, UnifiedMemory, type UsmKind } from "./unified.ts";
 
 /** Unified shared memory, as an API has all of its memory; a tensor's handle is its address. For backends. */
 export abstract class UnifiedTensor extends PointerTensor {
   /** Its target. */
-  declare readonly target: UnifiedMemory<UnifiedTensor>;
+  declare readonly target: UnifiedDeviceMemory<UnifiedTensor, UnifiedDeviceContext>;
 
   /** Where it lies; `"system"` for memory of the host's own. */
   get usm(): UsmKind | "system" {
@@ -22,10 +24,17 @@ export abstract class UnifiedTensor extends PointerTensor {
   protected override get hostAddress(): bigint | undefined {
     return this.usm === "device" ? undefined : this.address;
   }
+
+  /** A tensor over a part of its bytes. */
+  protected override derive(part: Part): UnifiedTensor {
+    return new this.target.tensors(this.initOf(part));
+  }
 }
 
 /** A context of one device, whose own query says which memory that has. */
 export interface UnifiedDeviceContext extends UnifiedContext {
+  /** The native context: what is allocated in it holds it. */
+  readonly native: { hold(): () => void };
   /** Its device. */
   readonly device: {
     readonly name: string;
@@ -35,11 +44,39 @@ export interface UnifiedDeviceContext extends UnifiedContext {
   };
 }
 
+/** The class of an API's tensors. */
+export type UnifiedTensors<T> = Maker<T> & (new (init: TensorInit<Address>) => T);
+
 /** Unified shared memory of one device. An API says how a kind is allocated, and freed. For backends. */
 export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends UnifiedDeviceContext>
   extends UnifiedMemory<T, C> {
+  /** Its tensors. For mappers. */
+  abstract readonly tensors: UnifiedTensors<T>;
+  /** How programs name it: `"sycl.usm"`. */
+  abstract readonly title: string;
+  /** What its blocks are known by. For mappers. */
+  override readonly home: Home;
   /** The native function that allocates a kind. */
   protected abstract readonly allocators: Readonly<Record<UsmKind, string>>;
+
+  /** `home` is another API's, over whose native context this is. */
+  constructor(context: C, kind: string, home: Home = { kind, owner: context.native }) {
+    super(context);
+    this.home = home;
+  }
+
+  /** True for tensors of this memory. */
+  override is(value: Mapped): value is T {
+    return value instanceof this.tensors && value.target === this;
+  }
+
+  /** Keeps the native context. For mappers. */
+  override hold(): () => void {
+    return this.context.native.hold();
+  }
+
+  /** A command that fills bytes with a pattern, of which they are a multiple. For mappers. */
+  abstract fillCall(at: Address, pattern: Uint8Array<ArrayBuffer>, byteLength: number): Call;
 
   /** Calls that function. `align` is a power of two, or 0 for the driver's choice. @throws {NativeCallError} */
   protected abstract allocateNative(kind: UsmKind, byteLength: number, align: number): Address;
@@ -64,7 +101,7 @@ export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends Uni
     return allOrNothing(`allocating ${kind} memory`, (undo) => {
       undo.push(this.hold());
       const address = this.allocateNative(kind, byteLength, align);
-      owned(this.kind, undo, this.freeing(address));
+      undo.push(this.freeing(address)); // its allocation counts it
       return {
         ...this.about(kind),
         address,
@@ -72,19 +109,23 @@ export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends Uni
         // An escaped view may be used for ever: then the memory must not be freed.
         free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${kind} memory`) : undefined,
       };
-    });
+    }, newUndo());
   }
 }
 
 /** A kernel's pointer to such memory: its argument is a tensor of the kernel's context. For backends. */
-export class UnifiedParameter<T extends UnifiedTensor, C extends UnifiedContext> extends PointerParameter<T, C> {
+export class UnifiedParameter<T extends UnifiedTensor, C extends UnifiedDeviceContext> extends PointerParameter<T, C> {
   protected override readonly mapping: string;
   readonly #tensors: Maker<T>;
 
-  constructor(place: ParameterPlace, pointee: Pointee, tensors: Maker<T>, usm: string) {
+  constructor(
+    place: ParameterPlace,
+    pointee: Pointee,
+    { tensors, title }: Pick<UnifiedDeviceMemory<T, never>, "tensors" | "title">,
+  ) {
     super(place, pointee);
     this.#tensors = tensors;
-    this.mapping = `graph.map(tensor, ${usm})`;
+    this.mapping = `graph.map(tensor, ${title})`;
   }
 
   protected override tensorIn(value: unknown): T | undefined {

@@ -90,9 +90,10 @@ function edgeFrom(from: string, reach: Reach): Mapper<Given, Given> {
     to: "cuda",
 
     prepare(source: Described, target: Target): void {
+      if (reach.prepare === undefined) return;
       const [owner, reader] = ends(source, target);
       if (refuse(source, owner, reader) !== undefined) return;
-      if (reach.whyFar(source.range.allocation, owner, reader) === undefined) reach.prepare?.(owner, reader);
+      if (reach.whyFar(source.range.allocation, owner, reader) === undefined) reach.prepare(owner, reader);
     },
 
     probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
@@ -111,7 +112,7 @@ function edgeFrom(from: string, reach: Reach): Mapper<Given, Given> {
       const { allocation } = source.described.range;
       const planes = planesOf(source);
       const first = firstAddress(planes);
-      const found = reach.whyFar(allocation, owner, reader) === undefined
+      const found = job.step.transfer === "alias"
         ? { handle: first, ...reach.open(allocation, owner, reader) }
         : copied(owner, reader, job, first, source);
       const { handle, memory, hostAddress, giveBack, done }: Found = found;

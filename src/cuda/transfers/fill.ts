@@ -1,7 +1,7 @@
 import type { CUstream } from "../../../ffi/cuda_driver/handles.ts";
 import { boxOf } from "../../core/device/box.ts";
 import type { Call } from "../../core/contract.ts";
-import { type FillValue, patternIn } from "../../core/device/pattern.ts";
+import { assertRepeats, type FillValue, patternIn } from "../../core/device/pattern.ts";
 import { runsOf } from "../../core/layout/runs.ts";
 import { checks } from "../check.ts";
 import { cudaDriver, cudart } from "../library.ts";
@@ -20,9 +20,7 @@ export function fillTensor(tensor: CudaTensor, value: FillValue): Call<StreamLan
   }
   const place = { api: "cuda", fn: "cudaMemset2DAsync", argument: "to" };
   const { length, rows, rowPitches: [rowPitch] } = boxOf(runsOf([tensor.layout]), 2, place);
-  if (length % pattern.length !== 0) {
-    throw checks.wrong("value", `the rows of ${tensor.name} have ${length} bytes, no multiple of ${pattern.length}.`);
-  }
+  assertRepeats(pattern, length, tensor.name, checks);
   const { address } = tensor;
   const [pitch, width, height] = [BigInt(rowPitch || length), BigInt(length / word.length), BigInt(rows)];
   const number = word.reduceRight((all, byte) => all * 256 + byte, 0);

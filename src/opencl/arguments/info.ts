@@ -15,7 +15,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { pinned } from "../../core/native/pin.ts";
 import { infoString, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
-import { elementOf } from "./types.ts";
+import { elementOf } from "../../core/device/opencl_c.ts";
 
 /** A parameter of a kernel, by clGetKernelArgInfo. */
 export interface ParameterInfo {

@@ -16,7 +16,7 @@ import type { ParameterInfo } from "./info.ts";
 import { LocalParameter } from "./local.ts";
 import { IMAGE_TYPE, ImageParameter, RefusedParameter, SamplerParameter } from "./objects.ts";
 import { GlobalParameter } from "./pointer.ts";
-import { elementOf } from "./types.ts";
+import { elementOf } from "../../core/device/opencl_c.ts";
 
 type Make = (place: ParameterPlace, info: ParameterInfo) => Parameter<BaseContext>;
 

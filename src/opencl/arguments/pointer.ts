@@ -10,7 +10,7 @@ import type { BaseContext } from "../base_context.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { BufferTensor } from "../buffers/tensor.ts";
 import type { ParameterInfo } from "./info.ts";
-import { elementOf, LARGEST_TYPE } from "./types.ts";
+import { elementOf, LARGEST_TYPE } from "../../core/device/opencl_c.ts";
 
 /** A tensor whose `layout.byteOffset` the kernel gets as a separate argument. */
 export class BaseOf<T extends BufferTensor = BufferTensor> extends Printed {
@@ -35,7 +35,7 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
   protected override readonly mapping = "graph.map(tensor, cl)";
 
   constructor(place: ParameterPlace, { type, address, qualifiers }: ParameterInfo) {
-    const element = elementOf(type);
+    const element = elementOf(type.replace(/\s*\**$/, ""));
     const isConst = address === CL_KERNEL_ARG_ADDRESS_CONSTANT || (qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
     // A type that the program declares may hold the largest type. A void pointer has no known alignment.
     const align = element?.align ?? (/\bvoid\b/.test(type) ? 1 : LARGEST_TYPE);

@@ -104,10 +104,12 @@ export abstract class ExternalObject extends SharedImport<ClLane> {
       fn: functions[index],
       blocks: true, // NVIDIA's driver (580.159) does, behind a user event that is not set
       // Behind a marker, which does the waiting: with unfinished events in its own list, that driver blocks too.
-      call: ({ queue, waitCount, waitList, slot }) => {
+      call: (lane) => {
+        const { queue, waitCount, waitList } = lane;
         const { clEnqueueMarkerWithWaitList } = opencl();
         const waits = waitCount === 0 ? 0 : clEnqueueMarkerWithWaitList(queue, waitCount, waitList, NULL);
         if (waits !== 0) return waits;
+        const slot = acquires ? lane.leaveOut() : lane.slot; // an acquire is followed by what it is for
         const code = enqueue(queue, 1, this.#objects, 0, NULL, slot);
         if (code === 0) this.isAcquired = acquires;
         return code;

@@ -58,7 +58,10 @@ export function semaphoreCalls(functions: () => Semaphores): Required<Pick<Sync<
           const [count, slot] = [semaphores.length, isForeign ? lane.slot : lane.leaveOut()];
           const code = functions()[SIGNAL](queue, count, joined(semaphores), null, waitCount, waitList, slot);
           call.partial = code === 0; // a flush that fails leaves it in the queue
-          return code === 0 ? opencl().clFlush(queue) : code;
+          if (code !== 0) return code;
+          const flushed = opencl().clFlush(queue);
+          if (flushed === 0) lane.flushWithNext();
+          return flushed;
         },
       };
       return call;

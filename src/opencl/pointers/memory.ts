@@ -1,4 +1,4 @@
-import { LARGEST_TYPE } from "../arguments/types.ts";
+import { LARGEST_TYPE } from "../../core/device/opencl_c.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import type { Allocation, Block } from "../../core/memory/allocation.ts";

@@ -83,6 +83,7 @@ class ForeignLane extends ClLane {
 
   override submitted(mark: number): void {
     this.newest = mark;
+    this.wasFlushed(); // by its owner, or at once
   }
 
   override sweep(): void {

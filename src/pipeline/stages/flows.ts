@@ -103,13 +103,14 @@ export function join(other: Origin, options: JoinOptions): Flow {
   const { within = 0.02, combine } = optionsIn(options, JOIN);
   assertAbove(within, "within");
   if (typeof combine !== "function") throw checks.wrongKind("combine", "a function", combine);
-  const others = pipeline(other);
+  const { stages } = pipeline(other);
   return new Flow({
     name: "join",
     keeps: true,
-    contexts: others.stages.flatMap(({ contexts }) => contexts),
+    contexts: stages.flatMap(({ contexts }) => contexts),
     async *flow(frames, run) {
-      const waiting = others[Symbol.asyncIterator]();
+      const { signal, copy } = run;
+      const waiting = pipeline(other, { frames: run.frames, copy, signal })[Symbol.asyncIterator]();
       let one: Frame | undefined;
       try {
         for await (const frame of frames) {

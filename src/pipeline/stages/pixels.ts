@@ -57,7 +57,7 @@ function cropped(frame: Frame, part: Part): Frame {
       frameInfo({ ...info, width, height } as FrameInfo),
       moved(frame.metadata, info, part),
     );
-    whole.resource.own(frame.resource);
+    whole.own(frame);
     return whole;
   } catch (error) {
     for (const plane of planes) plane[Symbol.dispose]();

@@ -1,4 +1,5 @@
 import { BOOLEAN, integer } from "../../core/checks.ts";
+import { messageOf, warn } from "../../core/errors.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
@@ -95,7 +96,13 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
       const open = () => rings.open(path, { contexts: all, signal });
       do {
         const reader = await (wait || reconnect ? whenThere(open, signal) : open());
-        const lives = new Lives(() => reader[Symbol.dispose]());
+        const lives = new Lives(() => {
+          try {
+            reader[Symbol.dispose]();
+          } catch (error) { // the pipeline may have ended before
+            warn(`${reader.resource.name} cannot be left: ${messageOf(error)}`);
+          }
+        });
         try {
           for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield lives.with(frame);
         } finally {

@@ -1,7 +1,7 @@
 import { throwAll } from "../../core/errors.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { Plan } from "../plan.ts";
-import { type Piece, type Pipeline, pipeline } from "../pipeline.ts";
+import { type Piece, type Pipeline, pipeline, Source } from "../pipeline.ts";
 import { Queue } from "../queue.ts";
 import { checks, MOST_AT_A_TIME, type Run, Sink } from "../stage.ts";
 
@@ -67,7 +67,14 @@ class Branch {
   #failure: { readonly error: unknown } | undefined;
 
   constructor(pieces: readonly Piece[], { frames, copy, signal }: Run) {
-    this.#pipeline = pipeline(this.#frames, ...pieces, { frames, copy, signal });
+    const source = new Source({
+      name: "tee",
+      frames: (run) => {
+        run.signal.addEventListener("abort", () => this.#frames.end(), { once: true }); // else it waits for a frame
+        return this.#frames;
+      },
+    });
+    this.#pipeline = pipeline(source, ...pieces, { frames, copy, signal });
   }
 
   async plan(frame: Frame): Promise<Plan> {

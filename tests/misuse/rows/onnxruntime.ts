@@ -58,7 +58,7 @@ export default table(import.meta, {
   ),
   "providers that are no list": row(
     (ort) => void ort.compileSync(SIGMOID, { providers: any("CPUExecutionProvider") }),
-    wrong("providers", /./),
+    wrong("providers", /expected a list of names, got a string/),
   ),
   "a context that is not CUDA's to stand on": {
     run: () => void OnnxRuntimeContext.open({ library: LIBRARY!, on: host }),

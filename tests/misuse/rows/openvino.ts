@@ -57,6 +57,10 @@ export default table(import.meta, {
     () => void OpenVINOContext.open({ device: "TPU" }),
     fails("ov_core_get_property", /TPU/),
   ),
+  "a context that is not OpenCL's to stand on": row(
+    () => void OpenVINOContext.open({ on: host }),
+    wrong("on", /runs nothing on host/, /Pass an OpenCLContext/),
+  ),
   "a property that is a number": row(
     () => void OpenVINOContext.open({ properties: any({ INFERENCE_NUM_THREADS: 1 }) }),
     wrong("properties.INFERENCE_NUM_THREADS", /expected a string, got a number/),

@@ -207,14 +207,14 @@ export default table(import.meta, {
     using memory = sycl.usm.allocate({ ...FLOATS, shape: [65] });
     using part = memory.slice({ shape: [4], dtype: "f32", byteOffset: 4 });
     sycl.queue.fill(part, [1, 2]);
-  }, { error: LayoutError, api: "sycl", fn: "DPCTLQueue_Fill64", argument: "to", message: /multiples of the pattern/ }),
+  }, { error: LayoutError, api: "sycl", fn: "DPCTLQueue_Fill64", argument: "to", message: /multiple of the pattern/ }),
   "a copy to memory that is lent": withSycl((sycl) => {
     using graph = new MapperGraph([host, sycl]);
     using from = sycl.usm.allocate(FLOATS);
     using to = sycl.usm.allocate(FLOATS);
     using _seen = graph.map(to, host);
     sycl.queue.copy(from, to);
-  }, { error: AccessError, api: "core", message: /lent/, hint: /Dispose that first/ }),
+  }, { error: AccessError, api: "core", argument: "to", message: /lent/, hint: /Dispose that first/ }),
   "a queue of a context that is gone": row(() => {
     const sycl = SyclContext.open();
     const queue = sycl.createQueue();
@@ -238,7 +238,7 @@ export default table(import.meta, {
   ),
   "SPIR-V that is none": withSycl(
     (sycl) => sycl.program(new Uint8Array(64)),
-    wrong("code", /it is no SPIR-V/),
+    wrong("code", /it is no SPIR-V/, { hint: /Compile the kernels/ }),
   ),
   "code that is neither": withSycl(
     (sycl) => sycl.program(any(7)),

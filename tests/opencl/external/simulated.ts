@@ -39,6 +39,9 @@ export const misuses: string[] = [];
 /** Blocking calls of the host's. */
 export const blocking: string[] = [];
 
+/** The queues that were flushed. */
+export const flushed: bigint[] = [];
+
 /** What images were to be made as. */
 export const images: ClImageDesc[] = [];
 
@@ -270,6 +273,10 @@ function loader(functions: OpenCL): Fakes {
       unmapPages(held.address, held.byteLength);
       closeFd(held.fd);
       return code;
+    },
+    clFlush(queue: never) {
+      flushed.push(queue);
+      return functions.clFlush(queue);
     },
     clGetEventInfo(...args: never[]) {
       progress();

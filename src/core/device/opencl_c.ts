@@ -1,4 +1,4 @@
-import { type Element, scalar, TypeTable } from "../../core/device/types.ts";
+import { type Element, scalar, TypeTable } from "./types.ts";
 
 /** The size of the largest type, a `long16` or `double16`, in bytes: the greatest alignment of a type. */
 export const LARGEST_TYPE = 128;
@@ -23,8 +23,7 @@ const TYPES = new TypeTable({
   mostAlign: LARGEST_TYPE,
 });
 
+/** The number or vector that a type of OpenCL C is; undefined for any other type. */
 export function elementOf(type: string): Element | undefined {
-  return TYPES.element(
-    type.replace(/^(?:const |volatile |restrict )*/, "").replace(/\s*\**$/, "").replace("unsigned ", "u"),
-  );
+  return TYPES.element(type.replace(/^(?:const |volatile |restrict )*/, "").replace("unsigned ", "u"));
 }

@@ -1,0 +1,135 @@
+/** Every native call that a pipeline makes fails once: it ends, typed, and no frame, fd, file or handle is left. */
+import { assert } from "@std/assert";
+import { ArgumentError, host, type HostTensor } from "../../mod.ts";
+import { FrameRing } from "../../src/channel/mod.ts";
+import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
+import { OpenCLContext, openclDevices } from "../../src/opencl/mod.ts";
+import {
+  copy,
+  crop,
+  decode,
+  encode,
+  Flow,
+  fromRing,
+  kernel,
+  outline,
+  pipeline,
+  Sink,
+  tee,
+  toRing,
+} from "../../src/pipeline/mod.ts";
+import { PROBES } from "../conformance/opencv_variants.ts";
+import { clip, missing } from "../ffmpeg/clips.ts";
+import { Level, openFds } from "../gc.ts";
+import { numbered } from "../pipeline/help.ts";
+import { assertPairs, installPairs } from "./pairs.ts";
+import { sweep } from "./sweep.ts";
+
+installPairs();
+
+/** Ends of waits for an fd: see channel_test.ts. */
+const RUNG = ["libc.write", "libc.read", "libc.epoll_ctl"];
+
+const FRAMES = 3;
+
+function test(name: string, lacks: string | undefined, operation: (folder: string) => Promise<unknown>): void {
+  Deno.test({
+    name: `faults: pipeline: ${name}${lacks === undefined ? "" : ` (skipped: needs ${lacks})`}`,
+    ignore: lacks !== undefined,
+    async fn() {
+      const folder = Deno.makeTempDirSync();
+      await operation(folder); // what libraries keep from now on
+      const fds = new Level(openFds);
+      const faults = await sweep(() => operation(folder), async (failed) => {
+        await fds.assertBack("open fds");
+        assertPairs();
+        const left = Array.from(Deno.readDirSync(folder), ({ name }) => name).filter((name) => name !== "out.mkv");
+        // Where it cannot be told whose file it is, it stays.
+        assert(left.length === 0 || failed === "libc.statx", `${left} after ${failed}`);
+        for (const name of left) Deno.removeSync(`${folder}/${name}`);
+      }, [...PROBES, ...RUNG, "opencl.clGetDeviceInfo"]);
+      assert(faults.length > 50, `${faults.length} native calls`);
+      Deno.removeSync(folder, { recursive: true });
+    },
+  });
+}
+
+/** Ends a clip after its first frames. */
+const few = () =>
+  new Flow({
+    name: "few",
+    async *flow(frames) {
+      let count = 0;
+      for await (const frame of frames) {
+        yield frame;
+        if (++count === FRAMES) break;
+      }
+    },
+  });
+
+const COPY = `kernel void copied(global const uchar *from, int stride, global uchar *to, int toStride) {
+  to[get_global_id(1) * toStride + get_global_id(0)] = from[get_global_id(1) * stride + get_global_id(0)];
+}`;
+
+const seen = new Sink<HostTensor>({
+  name: "seen",
+  takes: { memory: host },
+  write: ({ planes: [plane] }) => void plane.bytes({ access: "read" }),
+});
+
+const POCL = { platform: "Portable Computing Language" };
+
+function lackingPocl(): string | undefined {
+  try {
+    return openclDevices().some(({ platform }) => platform === POCL.platform) ? undefined : "PoCL";
+  } catch {
+    return "libOpenCL.so.1";
+  }
+}
+
+test("a file through a kernel into a file, and beside it to the host", missing ?? lackingPocl(), async (folder) => {
+  const path = await clip("small.mkv");
+  using ffmpeg = FFmpegContext.open();
+  using cl = OpenCLContext.open(POCL);
+  using program = cl.program(COPY);
+  using copied = program.kernel("copied");
+  const stages = [kernel(copied, { gives: (info) => info }), outline()];
+  const file = encode(ffmpeg, `${folder}/out.mkv`, { codec: "mpeg4", threads: 1 });
+  const part = crop({ x: 0, y: 0, width: 32, height: 16 });
+  await pipeline(decode(ffmpeg, path, { threads: 1 }), few(), ...stages, tee([file], [part, seen])).run();
+});
+
+/** A signal that aborts as soon as something is warned of, or fails. */
+class Warned implements Disposable {
+  readonly #warn = console.warn;
+  readonly #over = new AbortController();
+  readonly signal = this.#over.signal;
+
+  constructor() {
+    console.warn = (...words: unknown[]) => {
+      this.#warn(...words);
+      this.#over.abort(new ArgumentError(`it was warned: ${words.join(" ")}`, { api: "pipeline" }));
+    };
+  }
+
+  end(error: unknown): never {
+    this.#over.abort(error);
+    throw error;
+  }
+
+  [Symbol.dispose](): void {
+    console.warn = this.#warn;
+  }
+}
+
+test("two halves of one, and a ring between them", undefined, async (folder) => {
+  const path = `${folder}/ring`;
+  using warned = new Warned(); // who is turned away never joins, and that is warned of
+  const { signal } = warned;
+  const ends = await Promise.allSettled([
+    pipeline(numbered(FRAMES), copy(), toRing(FrameRing, path, { join: true }), { signal }),
+    pipeline(fromRing(FrameRing, path, { wait: true }), seen, { signal }),
+  ].map((half) => half.run().catch((error) => warned.end(error))));
+  const failed = ends.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
+  if (failed !== undefined) throw failed.reason;
+});
