@@ -16,7 +16,7 @@ import { type FromDLPackOptions, take } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
 import {
   assertDone,
-  attribute,
+  type attribute,
   called,
   calledOn,
   cpython,
