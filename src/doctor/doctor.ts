@@ -19,6 +19,7 @@ import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
 import { OPENVINO } from "./openvino/mod.ts";
 import { SYCL } from "./sycl/mod.ts";
+import { UCX } from "./ucx/mod.ts";
 import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
@@ -39,6 +40,7 @@ const APIS: readonly ApiExaminer[] = [
   PYTHON,
   LEVEL_ZERO,
   SYCL,
+  UCX,
 ];
 
 /** Options of {@link doctor}. */

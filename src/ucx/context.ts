@@ -9,7 +9,7 @@ import type { UcpContextH } from "../../ffi/ucx/handles.ts";
 import { ucp_params_t, writeUcpParams } from "../../ffi/ucx/structs.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { ofArgument } from "../core/errors.ts";
-import { registerContext } from "../core/life/finalizers.ts";
+import { keepFor, registerContext } from "../core/life/finalizers.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -170,7 +170,9 @@ export class UcxContext extends NativeObject {
    */
   rings(options: UcxRingsOptions): UcxRings {
     this.resource.assertLive();
-    return new UcxRings(this.#handle, this.#worker, this.resource, options);
+    const rings = new UcxRings(this.#handle, this.#worker, this.resource, options);
+    keepFor(rings, this);
+    return rings;
   }
 
   /**

@@ -75,3 +75,9 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }
+
+/** A port of 127.0.0.1 on which nobody listens. */
+export function unusedPort(): string {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return `${(listener.addr as Deno.NetAddr).port}`;
+}

@@ -5,13 +5,14 @@ import { host, NativeCallError } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
 import { encodedNotice, NOTICES } from "../../src/channel/ring/notice.ts";
 import type { Conn } from "../../src/ucx/mod.ts";
-import { helloIn } from "../../src/ucx/ring/handshake.ts";
+import { assertKnown, helloIn, secretOf } from "../../src/ucx/ring/handshake.ts";
 import { UcxLink } from "../../src/ucx/ring/link.ts";
 import { described, roomFor } from "../../src/ucx/ring/memory.ts";
+import { Stream } from "../../src/ucx/ring/stream.ts";
 import { undoAll } from "../../src/core/life/undo.ts";
 import { warningsOf } from "../warnings.ts";
 import { ucxTest } from "./help.ts";
-import { create, freshPath, INFO, open, openRings, publish, unix, until, valueOf } from "./ring_help.ts";
+import { create, freshPath, INFO, open, openRings, publish, SECRET, unix, until, valueOf } from "./ring_help.ts";
 
 /** All 20,000 take some ten seconds: SAMEPAGE_MESSAGES=20000. */
 const COUNT = Number(Deno.env.get("SAMEPAGE_MESSAGES") ?? 400);
@@ -128,6 +129,72 @@ for (const way of ["read", "write"] as const) {
     assertEquals(valueOf(frame), 8);
   });
 }
+/** Two ends of a connection within this process. */
+function pair(): readonly [Conn, Conn] {
+  const [there, back] = [new TransformStream<Uint8Array>(), new TransformStream<Uint8Array>()];
+  const end = (from: ReadableStream<Uint8Array>, to: WritableStream<Uint8Array>): Conn => {
+    const [reader, writer] = [from.getReader(), to.getWriter()];
+    return {
+      async read(into) {
+        const { value } = await reader.read();
+        if (value === undefined) return null;
+        into.set(value);
+        return value.length;
+      },
+      write: (bytes) => {
+        writer.write(bytes.slice()).catch(() => {});
+        return Promise.resolve(bytes.length);
+      },
+      close: () => {
+        writer.close().catch(() => {});
+        reader.cancel().catch(() => {});
+      },
+    };
+  };
+  return [end(there.readable, back.writable), end(back.readable, there.writable)];
+}
+
+Deno.test(`assertKnown() lets nobody in by ${COUNT} changed proofs`, async () => {
+  const secret = secretOf(new TextEncoder().encode(SECRET));
+  let refused = 0;
+  for (let i = 0; i < COUNT; i++) {
+    const [near, far] = pair();
+    const [meant, sent]: number[][] = [[], []];
+    const write = async (bytes: Uint8Array) => {
+      const changed = random(2) === 0 ? bytes : mutated(bytes);
+      meant.push(...bytes);
+      sent.push(...changed);
+      await near.write(changed);
+      return bytes.length;
+    };
+    const [reader, writer] = [new Stream({ ...near, write }), new Stream(far)];
+    const late = setTimeout(() => [reader, writer].forEach((stream) => stream.close()), 20); // it waits for more bytes
+    const outcome = await Promise.allSettled([
+      assertKnown(reader, secret, "reader").finally(() => reader.close()),
+      assertKnown(writer, secret, "writer").finally(() => writer.close()),
+    ]);
+    clearTimeout(late);
+    const failed = outcome.filter((one) => one.status === "rejected");
+    for (const { reason } of failed) if (!(reason instanceof MessageError)) throw reason;
+    if (outcome[1].status === "fulfilled") assertEquals(sent.slice(0, meant.length), meant);
+    if (failed.length > 0) refused++;
+  }
+  assert(refused > COUNT / 2, `${refused}`);
+});
+
+Deno.test("assertKnown() refuses a proof that is sent back to who made it", async () => {
+  const secret = secretOf(new TextEncoder().encode(SECRET));
+  const [near, far] = pair();
+  const mirror = (async () => {
+    const bytes = new Uint8Array(65_536);
+    for (let count; (count = await far.read(bytes)) !== null;) await far.write(bytes.subarray(0, count));
+  })();
+  const stream = new Stream(near);
+  await assertRejects(() => assertKnown(stream, secret, "reader"), MessageError, "does not know the secret");
+  stream.close();
+  await mirror;
+});
+
 const notice = (kind: number, index: number, sequence: number) =>
   encodedNotice(kind, { index, sequence, timestamp: undefined });
 

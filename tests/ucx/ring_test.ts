@@ -7,7 +7,18 @@ import { UcxContext } from "../../src/ucx/mod.ts";
 import { assertAlive } from "../alive.ts";
 import { Level, openFds } from "../gc.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
-import { create, freshPath, type HostFrame, open, openRings, publish, SECRET, until, valueOf } from "./ring_help.ts";
+import {
+  create,
+  freshPath,
+  type HostFrame,
+  open,
+  openRings,
+  publish,
+  SECRET,
+  until,
+  unusedPort,
+  valueOf,
+} from "./ring_help.ts";
 
 for (const transport of TRANSPORTS) {
   ucxTest(`ring: three readers see each frame as it was published, over ${transport}`, async () => {
@@ -169,9 +180,7 @@ ucxTest("ring: a ring of tensors, and frames whose rows have gaps", async () => 
 
 ucxTest("ring: a secret lets in who knows it, and nobody else", async () => {
   await using ucx = UcxContext.open({ transports: ["tcp"] });
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const port = `${(listener.addr as Deno.NetAddr).port}`;
-  listener.close();
+  const port = unusedPort();
   await using ring = create(ucx.rings({ secret: SECRET }), port, 2);
   const other = ucx.rings({ secret: new Uint8Array(32), timeout: 2_000 });
   await assertRejects(() => open(other, port), MessageError);

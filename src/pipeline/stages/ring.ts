@@ -9,7 +9,7 @@ import { StageError } from "../errors.ts";
 import { several } from "../plan.ts";
 import { checks, Sink } from "../stage.ts";
 
-/** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`. */
+/** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` for other machines. */
 export interface Rings {
   /** Makes a ring. */
   create(path: string, options: { readonly frames: readonly Frame[]; readonly whenFull?: WhenFull }): RingWriter<Frame>;
@@ -39,8 +39,8 @@ const TO_RING = { frames: integer(2, MOST_FRAMES), whenFull: true, join: BOOLEAN
  * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
  * transform before it writes them there; without one, put {@link copy} before it. Readers come and go, and one that dies gives back what it had.
  *
- * @param rings `FrameRing`
- * @param path the file of the ring's socket
+ * @param rings `FrameRing`, or `ucx.rings()`
+ * @param path the file of the ring's socket, or its address
  * @throws {ArgumentError} for what makes no rings.
  */
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {

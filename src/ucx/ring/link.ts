@@ -7,11 +7,12 @@ import { Changes } from "../../channel/ring/changes.ts";
 import type { Link } from "../../channel/ring/link.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
+import { libc } from "../../core/native/libc.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { Readiness } from "../../core/native/poller.ts";
 import { codeIn, PLAIN, type Step, UcxLane } from "../endpoint.ts";
 import { API, ucp, ucxError } from "../library.ts";
-import type { Advancing, UcpWorker } from "../worker.ts";
+import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
 import type { Stream } from "./stream.ts";
 
 /** A notice has 24 bytes, and what is known of a frame follows them. */
@@ -37,6 +38,9 @@ export interface LinkInit {
   readonly takes: bigint;
   readonly timeout: number;
 }
+
+/** How long a step is polled for before it is waited for, which takes about as long. */
+const POLLING_MS = 0.2;
 
 /** A message on its way into memory of this side's. */
 interface Receiving {
@@ -107,7 +111,7 @@ export class UcxLink implements Link, Advancing {
 
   take<T>(look: Look<T>): T | "later" | "ended" {
     this.resource.assertLive();
-    this.#worker.advance();
+    advanceAll(); // this program may be the other side of another ring
     if (this.#failure !== undefined) throw this.#failure;
     const notice = this.#inbox.shift();
     if (notice !== undefined) return look(notice, notice.byteLength, NO_FDS);
@@ -141,6 +145,9 @@ export class UcxLink implements Link, Advancing {
   /** Carries out a step behind all others. @throws the signal's reason where it is aborted: the step goes on. */
   async carryOut(step: Step, signal: AbortSignal | undefined): Promise<void> {
     const mark = this.#begin(step);
+    for (const end = performance.now() + POLLING_MS; this.lane.poll(mark) < mark && performance.now() < end;) {
+      libc().sched_yield(); // the other side may need this core
+    }
     this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
     while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
     this.resource.assertLive();

@@ -10,6 +10,7 @@ import { type RingOptions, ringOptions } from "../../channel/ring/ring.ts";
 import { RingWriter } from "../../channel/ring/writer.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
+import { keepFor } from "../../core/life/finalizers.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import { Printed } from "../../core/printed.ts";
@@ -92,6 +93,7 @@ export class UcxRings extends Printed {
       const door = new UcxDoor(address, resource, listener, this.#meeting, worker, [...descriptions, ticket]);
       const ring = new RingWriter<T>(door, frames, whenFull);
       ring.resource.dependOn(this.#owner);
+      keepFor(ring, this);
       return ring;
     }, undo);
   }
@@ -120,6 +122,7 @@ export class UcxRings extends Printed {
     try {
       const reader = new RingReader<T>(joined, `ring at ${address}`);
       reader.resource.dependOn(this.#owner);
+      keepFor(reader, this);
       return reader;
     } catch (error) {
       throw undone(error, [() => joined.link.resource.dispose()], "opening a ring");
