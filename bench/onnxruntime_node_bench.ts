@@ -60,7 +60,6 @@ figure({
   id: "onnxruntime-node",
   title: "a run of 4 MB in and 4 MB out, beside npm's onnxruntime-node in the same process",
   goal: atMost(1),
-  ignore: lacks !== undefined,
   ways: [
     theirs("onnxruntime-node, into a tensor", (session, x, y) => session.run({ x }, { y })),
     moving(

@@ -42,6 +42,9 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "ring-python": ["samepage"],
   "ring-cpu": ["a socket's bytes", "samepage"],
   "ring-echo": ["a socket's bytes", "samepage"],
+  "ucx-frames": ["a TCP socket", "UCX over tcp", "UCX over posix"],
+  "ucx-cpu": ["a TCP socket", "UCX over tcp", "UCX over posix"],
+  "ucx-echo": ["a TCP socket", "UCX over tcp", "UCX over posix"],
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
   ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),
@@ -51,9 +54,12 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ),
   "gstreamer-pipeline": ["C", "samepage"],
   "pipeline": ["C", "samepage"],
+  ...Object.fromEntries(["value", "run", "run-large"].map((id) => [`onnxruntime-${id}`, ["C", "samepage"]])),
   ...Object.fromEntries(
-    ["value", "run", "run-large", "run-async"].map((id) => [`onnxruntime-${id}`, ["C", "samepage"]]),
+    ["run-async", "run-large-async"].map((id) => [`onnxruntime-${id}`, ["C, RunAsync", "samepage"]]),
   ),
+  "onnxruntime-binding": ["C", "C, bound"],
+  "onnxruntime-node": [],
   ...Object.fromEntries(
     ["value", "map-and-run", "set-and-run", "run", "run-async"].map((id) => [`openvino-${id}`, ["C", "samepage"]]),
   ),
@@ -63,6 +69,7 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     ["run", "run-many"].map((id) => [`sycl-${id}`, ["C", "samepage", "samepage, blocking", "C, polling"]]),
   ),
+  ...Object.fromEntries(["lend", "take"].map((id) => [`dlpack-${id}`, ["numpy", "samepage"]])),
 };
 
 /** CUDA's figures of issue 6, and their ways. */
@@ -106,6 +113,12 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   "ffmpeg-clip": ["PyAV + NumPy + pyopencl", "node-av in Deno"],
   "gstreamer-pipeline": ["Python: gi, NumPy, pyopencl"],
   "pipeline": ["PyAV + pyopencl + onnxruntime"],
+  "onnxruntime-node": [
+    "onnxruntime-node, into a tensor",
+    "samepage, runAsync()",
+    "samepage, run()",
+    "onnxruntime-node",
+  ],
 };
 
 const missing = !(await hasCompiler("cc"))
