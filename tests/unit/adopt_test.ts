@@ -192,10 +192,55 @@ Deno.test(
       using _lent = whole.borrow("read-write");
       assertThrows(() => part.handle, AccessError);
     }
+    assertEquals(released, 1); // the part's own object: the whole's still has the memory
     const error = assertThrows(() => make(0x1020n, 64), ArgumentError, "bytes 32 to 96 of memory known with 64");
-    assertEquals([error.argument, released], ["block", 1]);
+    assertEquals([error.argument, released], ["block", 2]);
   }),
 );
+
+for (const blocks of [1, 2] as const) {
+  const where = blocks === 1 ? "one block" : "two blocks";
+
+  Deno.test(
+    `adoptFrame() over known memory of ${where} gives its object back at its own end`,
+    withEmptyLedger(() => {
+      const given: number[] = [];
+      const adopt = (i: number) => {
+        const owner = { kind: "test.again", handle: 5n, release: () => void given.push(i) };
+        return adoptFrame(new Kind(), owner, info, planes(blocks));
+      };
+      const first = adopt(0);
+      for (let i = 1; i <= 3; i++) {
+        adopt(i)[Symbol.dispose]();
+        assertEquals(given.splice(0), [i]);
+      }
+      using last = adopt(4);
+      first[Symbol.dispose]();
+      assertEquals(given, []); // its object has the memory that the last frame uses
+      last[Symbol.dispose]();
+      assertEquals(given.sort(), [0, 4]);
+    }),
+  );
+
+  for (const why of ["escaped", "unseen"] as const) {
+    Deno.test(
+      `adoptFrame() over known memory of ${where} keeps its object where a view is ${why}`,
+      withEmptyLedger(() => {
+        const fates: Fate[] = [];
+        const owner = { kind: "test.again", handle: 5n, release: (fate: Fate) => void fates.push(fate) };
+        const [first, again] = [1, 2].map(() => adoptFrame(new Kind(), owner, info, planes(blocks)));
+        const { allocation } = again.planes[0].grant;
+        if (why === "unseen") allocation.unseen = true;
+        else warningsOf(() => allocation.markEscaped("was moved away"));
+        again[Symbol.dispose]();
+        assertEquals(fates, []);
+        first[Symbol.dispose]();
+        const fate = why === "escaped" ? "escaped" : "unused";
+        assertEquals(fates, [fate, fate]);
+      }, { quarantined: why === "unseen" ? 0 : blocks === 1 ? 12 : 8 }),
+    );
+  }
+}
 
 Deno.test(
   "Frame.handle of a frame of several objects is refused",

@@ -295,9 +295,22 @@ class Adopted implements BlockOwner {
     const allocation = found.known ?? this.#newAllocation(block);
     const resource = own({ name, allocation, start, end, owners, access });
     this.#made = added(this.#made, resource);
+    if (found.isOthers) this.#holdUntilEnd(resource, allocation);
     const { work } = this.owner;
     if (work !== undefined) resource.work.add(work);
     return resource;
+  }
+
+  /**
+   * Others keep the block: the object goes back with its own tensors. Where it had to wait for theirs, a stream whose frames
+   * overlap, or one that is attached again and again, would give nothing back.
+   */
+  #holdUntilEnd({ undo }: Resource, allocation: Allocation): void {
+    this.#holds++;
+    undo.push(() => {
+      if (allocation.escaped || allocation.unseen) allocation.beforeFree((fate) => this.free(fate));
+      else this.free("unused");
+    });
   }
 
   #newAllocation(block: OwnedBlock): Allocation {
@@ -313,10 +326,7 @@ class Adopted implements BlockOwner {
   #find(block: OwnedBlock): Found {
     if (this.#blocks !== undefined) { for (const met of this.#blocks) if (met.block === block) return met; }
     const found = this.#known(block);
-    if (found.known === undefined) return found;
-    this.#holds++;
-    found.known.beforeFree((fate) => this.free(fate));
-    this.#blocks = added(this.#blocks, { block, ...found });
+    if (found.known !== undefined) this.#blocks = added(this.#blocks, { block, ...found });
     return found;
   }
 
@@ -332,7 +342,7 @@ class Adopted implements BlockOwner {
     const known = place?.allocation ?? (address === undefined ? undefined : findAllocation(address, byteLength));
     if (known === undefined) return NEW;
     const start = place?.start ?? Number(address! - known.block.address!);
-    if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start };
+    if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start, isOthers: true };
     const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.block.byteLength}.`;
     throw new ArgumentError(`block: ${what}`, { api: this.#target.context.api, argument: "block" });
   }
@@ -342,6 +352,8 @@ interface Found {
   readonly known: Allocation | undefined;
   /** Where the block begins in it, or in a new one. */
   readonly start: number;
+  /** True for memory that was known before. */
+  readonly isOthers?: boolean;
 }
 
 const NEW: Found = { known: undefined, start: 0 };
