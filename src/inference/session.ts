@@ -215,6 +215,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   async #over(lane: Lane, uses: readonly Use[], signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
     const cancel = () => {
+      if (fence.line.wasOver(fence.mark)) return; // the session may have ended since, and the request with it
       for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
     };
     signal?.addEventListener("abort", cancel, { once: true });
@@ -361,7 +362,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     writes.forEach((output, i) => {
       if (output === undefined) return;
       const others = [...reads, ...writes.slice(0, i)];
-      const other = others.findIndex((tensor) => tensor !== undefined && overlap(tensor, output));
+      const other = others.findIndex((tensor) => tensor?.grant.overlaps(output.grant));
       if (other < 0) return;
       const slot = other < reads.length ? this.#reads[other] : this.#writes[other - reads.length];
       throw this.#checks.wrong(this.#writes[i].argument, `it shares bytes with ${slot.argument}.`);
@@ -441,8 +442,4 @@ function fitted(expected: readonly number[], given: readonly number[]): readonly
 /** The runtime's object over a tensor, as the model has it. */
 function objectFor(tensor: InferenceTensor, { shape, elements }: ModelValue): Address {
   return tensor.objectIn(fitted(shape, tensor.shape)!, elements);
-}
-
-function overlap(one: InferenceTensor, other: InferenceTensor): boolean {
-  return one.address < other.address + BigInt(other.byteLength) && other.address < one.address + BigInt(one.byteLength);
 }
