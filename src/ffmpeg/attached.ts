@@ -84,7 +84,7 @@ export function adoptedFrame(
   release: () => void,
 ): Frame<FFmpegTensor> {
   // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
-  const owner = { handle, release: (fate: Fate) => void (fate === "unused" && release()) };
+  const owner = { handle, isReference: true, release: (fate: Fate) => void (fate === "unused" && release()) };
   return adoptFrame(context, owner, info, planes, { access, metadata, moment, name: `avframe ${info.format}` });
 }
 

@@ -192,9 +192,8 @@ Deno.test(
       using _lent = whole.borrow("read-write");
       assertThrows(() => part.handle, AccessError);
     }
-    assertEquals(released, 1); // the part's own object: the whole's still has the memory
     const error = assertThrows(() => make(0x1020n, 64), ArgumentError, "bytes 32 to 96 of memory known with 64");
-    assertEquals([error.argument, released], ["block", 2]);
+    assertEquals([error.argument, released], ["block", 1]);
   }),
 );
 
@@ -202,11 +201,11 @@ for (const blocks of [1, 2] as const) {
   const where = blocks === 1 ? "one block" : "two blocks";
 
   Deno.test(
-    `adoptFrame() over known memory of ${where} gives its object back at its own end`,
+    `adoptFrame() over known memory of ${where} gives a reference back at its own end`,
     withEmptyLedger(() => {
       const given: number[] = [];
       const adopt = (i: number) => {
-        const owner = { kind: "test.again", handle: 5n, release: () => void given.push(i) };
+        const owner = { kind: "test.again", isReference: true, handle: 5n, release: () => void given.push(i) };
         return adoptFrame(new Kind(), owner, info, planes(blocks));
       };
       const first = adopt(0);
@@ -216,7 +215,7 @@ for (const blocks of [1, 2] as const) {
       }
       using last = adopt(4);
       first[Symbol.dispose]();
-      assertEquals(given, []); // its object has the memory that the last frame uses
+      assertEquals(given, []); // the memory that the last frame uses came with it
       last[Symbol.dispose]();
       assertEquals(given.sort(), [0, 4]);
     }),
@@ -224,10 +223,11 @@ for (const blocks of [1, 2] as const) {
 
   for (const why of ["escaped", "unseen"] as const) {
     Deno.test(
-      `adoptFrame() over known memory of ${where} keeps its object where a view is ${why}`,
+      `adoptFrame() over known memory of ${where} keeps a reference where a view is ${why}`,
       withEmptyLedger(() => {
         const fates: Fate[] = [];
-        const owner = { kind: "test.again", handle: 5n, release: (fate: Fate) => void fates.push(fate) };
+        const release = (fate: Fate) => void fates.push(fate);
+        const owner = { kind: "test.again", isReference: true, handle: 5n, release };
         const [first, again] = [1, 2].map(() => adoptFrame(new Kind(), owner, info, planes(blocks)));
         const { allocation } = again.planes[0].grant;
         if (why === "unseen") allocation.unseen = true;

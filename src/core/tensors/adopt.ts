@@ -30,6 +30,12 @@ export interface FrameOwner {
    * happened to its blocks: unless it is `"unused"`, an old view may still reach the bytes.
    */
   release(fate: Fate): void;
+  /**
+   * True for a reference of its own to memory that others may refer to as well. It goes back once its own frame has ended:
+   * else an object that is adopted again and again, while one frame over it lives, would gather references. Any other object
+   * goes back when all that is over its blocks has ended.
+   */
+  readonly isReference?: boolean;
   /** The work that the object has to wait for. */
   readonly work?: Fence | undefined;
 }
@@ -295,22 +301,18 @@ class Adopted implements BlockOwner {
     const allocation = found.known ?? this.#newAllocation(block);
     const resource = own({ name, allocation, start, end, owners, access });
     this.#made = added(this.#made, resource);
-    if (found.isOthers) this.#holdUntilEnd(resource, allocation);
+    if (found.isOthers) this.#holdWith(resource, allocation);
     const { work } = this.owner;
     if (work !== undefined) resource.work.add(work);
     return resource;
   }
 
-  /**
-   * Others keep the block: the object goes back with its own tensors. Where it had to wait for theirs, a stream whose frames
-   * overlap, or one that is attached again and again, would give nothing back.
-   */
-  #holdUntilEnd({ undo }: Resource, allocation: Allocation): void {
+  /** A tensor over a block that others have made. */
+  #holdWith({ undo }: Resource, allocation: Allocation): void {
     this.#holds++;
-    undo.push(() => {
-      if (allocation.escaped || allocation.unseen) allocation.beforeFree((fate) => this.free(fate));
-      else this.free("unused");
-    });
+    const untilFreed = () => allocation.beforeFree((fate) => this.free(fate));
+    if (!this.owner.isReference) return untilFreed();
+    undo.push(() => allocation.escaped || allocation.unseen ? untilFreed() : this.free("unused"));
   }
 
   #newAllocation(block: OwnedBlock): Allocation {
