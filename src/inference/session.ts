@@ -258,18 +258,18 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const { request, inputs, outputs } = lane;
     for (let i = 0; i < bound.inputs.length; i++) {
       const tensor = bound.inputs[i];
-      if (inputs[i] === tensor.id) continue;
+      if (inputs[i] === tensor.key) continue;
       inputs[i] = 0;
       request.setInput(i, objectFor(tensor, this.#reads[i].value));
-      inputs[i] = tensor.id;
+      inputs[i] = tensor.key;
     }
     for (let i = 0; i < bound.outputs.length; i++) {
       const tensor = bound.outputs[i];
-      if (tensor !== undefined && outputs[i] === tensor.id) continue;
+      if (tensor !== undefined && outputs[i] === tensor.key) continue;
       outputs[i] = 0;
       if (tensor === undefined) lane.leave(i);
       else request.setOutput(i, objectFor(tensor, this.#writes[i].value));
-      outputs[i] = tensor?.id ?? 0;
+      outputs[i] = tensor?.key ?? 0;
     }
   }
 
@@ -379,7 +379,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       if (tensor === undefined) return;
       results[name] = tensor;
       if (given === undefined) made.use(tensor);
-      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument, () => lane.outputs[i] = 0);
+      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument);
     });
     made.move();
     this.#countCopied(bound.inputs, results);
@@ -387,13 +387,12 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
-  #assertWhole(tensor: T, value: ModelValue, argument: string, unset: () => void): void {
+  #assertWhole(tensor: T, value: ModelValue, argument: string): void {
     const expected = fitted(value.shape, tensor.shape)!;
     const object = objectFor(tensor, value);
     const info = this.context.values.infoOf(object);
     if (isSameShape(info.shape, expected)) return;
     tensor.forget(object);
-    unset();
     throw this.#checks.unfit(argument, `the result has the shape [${info.shape}], and the tensor [${tensor.shape}].`);
   }
 
