@@ -92,7 +92,7 @@ test("run() takes tensors for apart whose cl_mems are, and for one what is one",
     const buffer = graph.map(buffers.use(host.allocate({ shape: [1 << 16], dtype: "f32" })), cl);
     return buffers.use(graph.map(buffers.use(buffer), ov));
   });
-  for (const [i, x] of all.entries()) { for (const y of all.slice(i + 1)) session.run({ x }, { y }); }
+  for (const [i, x] of all.entries()) for (const y of all.slice(i + 1)) session.run({ x }, { y });
   const [one] = all;
   assertThrows(() => session.run({ x: one }, { y: one }), ArgumentError, "it shares bytes with inputs.x");
 });
