@@ -162,7 +162,7 @@ function addNumbers(
 ): void {
   streams.begin();
   streams.add(caps?.number ?? 0);
-  streams.add(Number(audio?.samples ?? 0n));
+  streams.add(audio === undefined ? -1 : Number(audio.samples));
   streams.addWords(video?.view, VIDEO.format.offset, VIDEO.map.offset);
   streams.addWords(crop?.view, CROP.x.offset, CROP.height.offset + 4);
   streams.addWords(offsets, 0, offsets?.byteLength ?? 0);
