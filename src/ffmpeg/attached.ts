@@ -3,7 +3,7 @@ import { allOrNothing } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
-import { adoptFrame } from "../core/tensors/adopt.ts";
+import { adoptFrame, givesBack } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
 import { accessIn } from "../media/held.ts";
@@ -68,7 +68,8 @@ export function adoptedSurface(
   access: Access,
   owner: () => void,
 ): Frame {
-  const frame = hardware.attach(picture, info, { access, owner });
+  const frame = allOrNothing("attaching a surface", () => hardware.attach(picture, info, { access }), [owner]);
+  givesBack(frame, owner);
   frame.resource.dependOn(context.resource);
   for (const [name, about] of metadata?.entries() ?? []) frame.metadata.add(name, about);
   return frame;
@@ -83,7 +84,7 @@ export function adoptedFrame(
   release: () => void,
 ): Frame<FFmpegTensor> {
   // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
-  const owner = { handle, release: (fate: Fate) => void (fate === "unused" && release()) };
+  const owner = { handle, isReference: true, release: (fate: Fate) => void (fate === "unused" && release()) };
   return adoptFrame(context, owner, info, planes, { access, metadata, moment, name: `avframe ${info.format}` });
 }
 

@@ -8,7 +8,7 @@ import { layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { Recent } from "../core/recent.ts";
-import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
+import { adoptFrame, adoptTensor, givesBack } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
 import { type HeldBlock, type HeldPlane, type HeldStream, planesIn, soundOf } from "../media/held.ts";
@@ -74,7 +74,6 @@ function nativeFrame(
 ): Frame {
   const { blocks, access, handle } = held;
   const { name, natives } = context.on!;
-  const release = () => held.release("unused");
   const picture = held.allOrNothing(() => {
     if (info.type !== "image") {
       const what = `its GstBuffer has ${info.format}, and frames of ${name} are of samepage's own formats.`;
@@ -88,7 +87,8 @@ function nativeFrame(
     });
     return { info, picture: { objects, planes: places } };
   });
-  const frame = natives!.attach(picture.picture, picture.info, { access, owner: release });
+  const frame = held.allOrNothing(() => natives!.attach(picture.picture, picture.info, { access }));
+  givesBack(frame, () => held.release("unused"));
   frame.resource.dependOn(context.resource);
   return frame;
 }
@@ -162,7 +162,7 @@ function addNumbers(
 ): void {
   streams.begin();
   streams.add(caps?.number ?? 0);
-  streams.add(Number(audio?.samples ?? 0n));
+  streams.add(audio === undefined ? -1 : Number(audio.samples));
   streams.addWords(video?.view, VIDEO.format.offset, VIDEO.map.offset);
   streams.addWords(crop?.view, CROP.x.offset, CROP.height.offset + 4);
   streams.addWords(offsets, 0, offsets?.byteLength ?? 0);

@@ -147,6 +147,8 @@ export function assertInMemory({ kinds }: Given, isDownloaded = false): void {
 export class HeldBuffer {
   /** A GstBuffer. */
   readonly handle: Address;
+  /** @see FrameOwner.isReference */
+  readonly isReference = true;
   readonly access: Access;
   readonly isCopy: boolean;
   /** Its bytes, memory by memory. The address of native memory is where its bytes begin in the object: in the fd. */

@@ -111,7 +111,9 @@ export abstract class InferenceContext<
     const release = () => undoAll(undo, "freeing an output");
     if (info.shape.includes(0)) return void release();
     const plane = this.#planeOf(info, layoutOf(info, kind));
-    const tensor = adoptTensor<T>(this, { handle: object, release }, plane, { name: `${this.kind} output ${name}` });
+    const tensor = adoptTensor<T>(this, { handle: object, isReference: true, release }, plane, {
+      name: `${this.kind} output ${name}`,
+    });
     tensor.know(object, info.shape, kind.elements);
     return tensor;
   }

@@ -44,7 +44,7 @@ export class Lane {
   readonly line: Line<Lane>;
   /** True from when it is taken until it is given back. */
   isBusy = false;
-  /** The tensors that its request was given, by their ids; 0 for none. */
+  /** The tensors whose objects its request was given, by their keys; 0 for none. */
   readonly inputs: number[] = [];
   readonly outputs: number[] = [];
   readonly #flag: NativeFlag;

@@ -215,6 +215,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   async #over(lane: Lane, uses: readonly Use[], signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
     const cancel = () => {
+      if (fence.line.wasOver(fence.mark)) return; // the session may have ended since, and the request with it
       for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
     };
     signal?.addEventListener("abort", cancel, { once: true });
@@ -257,18 +258,18 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const { request, inputs, outputs } = lane;
     for (let i = 0; i < bound.inputs.length; i++) {
       const tensor = bound.inputs[i];
-      if (inputs[i] === tensor.id) continue;
+      if (inputs[i] === tensor.key) continue;
       inputs[i] = 0;
       request.setInput(i, objectFor(tensor, this.#reads[i].value));
-      inputs[i] = tensor.id;
+      inputs[i] = tensor.key;
     }
     for (let i = 0; i < bound.outputs.length; i++) {
       const tensor = bound.outputs[i];
-      if (tensor !== undefined && outputs[i] === tensor.id) continue;
+      if (tensor !== undefined && outputs[i] === tensor.key) continue;
       outputs[i] = 0;
       if (tensor === undefined) lane.leave(i);
       else request.setOutput(i, objectFor(tensor, this.#writes[i].value));
-      outputs[i] = tensor?.id ?? 0;
+      outputs[i] = tensor?.key ?? 0;
     }
   }
 
@@ -361,7 +362,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     writes.forEach((output, i) => {
       if (output === undefined) return;
       const others = [...reads, ...writes.slice(0, i)];
-      const other = others.findIndex((tensor) => tensor !== undefined && overlap(tensor, output));
+      const other = others.findIndex((tensor) => tensor?.grant.overlaps(output.grant));
       if (other < 0) return;
       const slot = other < reads.length ? this.#reads[other] : this.#writes[other - reads.length];
       throw this.#checks.wrong(this.#writes[i].argument, `it shares bytes with ${slot.argument}.`);
@@ -378,7 +379,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       if (tensor === undefined) return;
       results[name] = tensor;
       if (given === undefined) made.use(tensor);
-      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument, () => lane.outputs[i] = 0);
+      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument);
     });
     made.move();
     this.#countCopied(bound.inputs, results);
@@ -386,13 +387,12 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
-  #assertWhole(tensor: T, value: ModelValue, argument: string, unset: () => void): void {
+  #assertWhole(tensor: T, value: ModelValue, argument: string): void {
     const expected = fitted(value.shape, tensor.shape)!;
     const object = objectFor(tensor, value);
     const info = this.context.values.infoOf(object);
     if (isSameShape(info.shape, expected)) return;
     tensor.forget(object);
-    unset();
     throw this.#checks.unfit(argument, `the result has the shape [${info.shape}], and the tensor [${tensor.shape}].`);
   }
 
@@ -441,8 +441,4 @@ function fitted(expected: readonly number[], given: readonly number[]): readonly
 /** The runtime's object over a tensor, as the model has it. */
 function objectFor(tensor: InferenceTensor, { shape, elements }: ModelValue): Address {
   return tensor.objectIn(fitted(shape, tensor.shape)!, elements);
-}
-
-function overlap(one: InferenceTensor, other: InferenceTensor): boolean {
-  return one.address < other.address + BigInt(other.byteLength) && other.address < one.address + BigInt(one.byteLength);
 }

@@ -44,6 +44,12 @@ export abstract class InferenceTensor extends PointerTensor {
   /** The context whose sessions take it. */
   declare readonly target: InferenceContext;
   #newest: Value | undefined;
+  #key: number | undefined;
+
+  /** What requests remember that they have its object by: another number once one was forgotten. For sessions. */
+  get key(): number {
+    return this.#key ?? this.id;
+  }
 
   /**
    * The runtime's own object over the bytes, which is made when it is first asked for.
@@ -91,8 +97,12 @@ export abstract class InferenceTensor extends PointerTensor {
       if (value.object !== object) kept = { ...value, older: kept };
     }
     this.#newest = kept;
+    this.#key = --lastForgotten;
   }
 }
+
+/** Below those of {@link Tensor.id}. */
+let lastForgotten = 0;
 
 export const DENSE = "The runtime's C API has no strides: copy it to a layout without gaps.";
 

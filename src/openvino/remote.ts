@@ -8,7 +8,8 @@ import { cString } from "../core/native/text.ts";
 import { gpuMemory } from "../inference/context.ts";
 import type { Values } from "../inference/tensor.ts";
 import { call, checks, numberOf, OUT, ov } from "./library.ts";
-import { type OpenVINOTensor, ports } from "./memory.ts";
+import type { Part } from "../core/tensors/tensor.ts";
+import { OpenVINOTensor, ports } from "./memory.ts";
 import { shapeFor, shapeOf, values } from "./values.ts";
 
 /** What begins a text's property, and a handle's: OpenVINO's functions take them by turns. */
@@ -53,15 +54,30 @@ export function remotePorts(on: Context): Memory<OpenVINOTensor, Address> {
   return {
     ...gpuMemory(ports, { kind: "cl_mem" }, on),
     refuse: ({ target }) => target.context === on ? undefined : OTHER,
+    tensor: (init) => new RemoteTensor(init),
     import({ value, offset }) {
-      if (offset === 0) return { handle: value as Address };
-      throw checks.unfit(
-        "source",
-        `it begins at byte ${offset} of its cl_mem.`,
-        "OpenVINO takes a buffer from its beginning.",
-      );
+      assertWhole(offset, "source");
+      return { handle: value as Address };
     },
   };
+}
+
+/** A buffer. */
+class RemoteTensor extends OpenVINOTensor {
+  protected override derive(part: Part): RemoteTensor {
+    assertWhole(part.layout.byteOffset, "layout");
+    return new RemoteTensor(this.initOf(part));
+  }
+}
+
+/** OpenVINO is given a cl_mem, and no offset. */
+function assertWhole(offset: number, argument: string): void {
+  if (offset === 0) return;
+  throw checks.unfit(
+    argument,
+    `it begins at byte ${offset} of its cl_mem.`,
+    "OpenVINO takes a buffer from its beginning.",
+  );
 }
 
 const OTHER: Reason = { reason: "it is memory of another cl_context.", remedy: "Map it to the context below first." };

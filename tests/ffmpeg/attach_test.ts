@@ -46,6 +46,16 @@ testOpen("a frame holds one reference, and gives it back", (open) => {
   assertEquals(made.references, 1);
 });
 
+testOpen("an AVFrame that is attached again and again gives each reference back, while one frame lives", (open) => {
+  using made = CFrame.picture("nv12", 16, 8);
+  using first = open.attach(made, { access: "read" });
+  for (let time = 0; time < 3; time++) {
+    using again = open.attach(made, { access: "read" });
+    assertEquals([made.references, again.grants[0].allocation], [3, first.grants[0].allocation]);
+  }
+  assertEquals(made.references, 2);
+});
+
 testOpen("a frame outlives the AVFrame that it was attached from", (open) => {
   const made = CFrame.picture("rgb24", 5, 4);
   using frame = open.attach(made);

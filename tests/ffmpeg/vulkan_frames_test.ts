@@ -233,3 +233,14 @@ testVulkan("a frame of FFmpeg's own device is refused, and taken where ours stan
     inC().unreference(own);
   }
 });
+
+testVulkan("an AVFrame that is attached again and again gives each reference back, while one frame lives", (there) => {
+  const { ffmpeg, device } = there;
+  using made = CFrame.hardware(device, "vulkan", "nv12", 64, 32);
+  using first = ffmpeg.attach(made.pointer, { access: "read" }) as Frame<VulkanImage>;
+  for (let time = 0; time < 3; time++) {
+    using again = ffmpeg.attach(made.pointer, { access: "read" });
+    assertEquals([made.references, again.info], [3, first.info]);
+  }
+  assertEquals(made.references, 2);
+});

@@ -208,6 +208,17 @@ testOpen("attach() finds the planes of sound by a GstAudioMeta", (open) => {
   assertEquals(frame.planes.map(({ layout: { shape, byteOffset } }) => [shape, byteOffset]), [[[8], 4], [[8], 22]]);
 });
 
+testOpen("attach() tells a buffer that says it has no samples from one that does not say", (open) => {
+  const text = "audio/x-raw,format=S16LE,rate=48000,channels=2,layout=interleaved";
+  const info = new DataView(new ArrayBuffer(320));
+  using its = caps(text);
+  gstAudio().gst_audio_info_from_caps(info, its.address);
+  using given = new CBuffer(memory(40));
+  open.gst.attach(given.address, { caps: text })[Symbol.dispose]();
+  gstAudio().gst_buffer_add_audio_meta(given.address, info, 0n, null);
+  assertThrows(() => open.gst.attach(given.address, { caps: text }), ArgumentError, "no samples");
+});
+
 testOpen("attachBytes() has the bytes of a buffer of any caps", (open) => {
   using given = new CBuffer(memory(10));
   using sample = given.sample("video/x-h264");

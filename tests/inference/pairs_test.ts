@@ -21,6 +21,7 @@ import type { InferenceTensor } from "../../src/inference/tensor.ts";
 import { separateFrame, until } from "../conformance/bytes.ts";
 import { HERE, open as openCL } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
+import { warningsOf } from "../warnings.ts";
 import { ONNX_TYPES, onnxModel, power, SIDE, unary } from "./onnx.ts";
 import { forEachRuntime, rawNumber, type There } from "./runtimes.ts";
 
@@ -240,6 +241,23 @@ pairTest("runAsync() stops at a signal, and rejects with its reason", async (the
   using _y = y;
   await there.session.runAsync({ x }, { y });
   assert(isWritten(there.written));
+});
+
+pairTest("a signal that comes after the end of the session stops nothing", async (there) => {
+  const { runtime, context, written } = there;
+  const reason = new Error("late");
+  for (let time = 0; time < 5; time++) { // memory that was freed may look as it did for a while
+    const session = runtime.compile(context, SLOW);
+    const [x, y] = mapped(there);
+    using _x = x;
+    const abort = new AbortController();
+    const settled = session.runAsync({ x }, { y }, { signal: abort.signal }).then(() => undefined, (error) => error);
+    session[Symbol.dispose]();
+    const warnings = await warningsOf(() => abort.abort(reason));
+    assertEquals([await settled, warnings], [reason, []]);
+    y[Symbol.dispose]();
+    assert(isWritten(written));
+  }
 });
 
 pairTest("the planes of a frame are inputs in place, and each waits for the run", async (there) => {

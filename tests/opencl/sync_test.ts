@@ -15,6 +15,7 @@ import {
   filled,
   gate,
   LONG,
+  open,
   type Platform,
   randomTensor,
   rejection,
@@ -190,6 +191,26 @@ testFailing(
     }
   },
 );
+
+for (const by of ["itself", "another queue"]) {
+  testEach(`work is waited for while what was submitted behind it waits for a promise: by ${by}`, async (platform) => {
+    await using cl = open(platform);
+    await using between = cl.createQueue();
+    await using words = cl.allocate({ shape: [64], dtype: "u8" });
+    await using others = cl.allocate({ shape: [64], dtype: "u8" });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    using opened = new DisposableStack();
+    opened.defer(resolve);
+    for (const value of [1, 2]) cl.queue.fill(words, value);
+    const first = cl.queue.fence();
+    const gate = host.signal(promise);
+    if (by !== "itself") between.fill(others, 2, { after: gate });
+    cl.queue.fill(words, 3, { after: by === "itself" ? gate : between.fence() }); // rusticl ends what it is given at once together
+    const settled = await Promise.race([first.wait().then(() => "over"), sleep(2_000).then(() => "held up")]);
+    assertEquals(settled, "over");
+    first.waitSync();
+  });
+}
 
 testEach("a fence that was reached or failed before: after it", async (platform) => {
   using b = stage(platform);

@@ -81,3 +81,32 @@ test("allocate() of a context on a GPU says who allocates, and open() refuses wh
   );
   assertThrows(() => OpenVINOContext.open({ on: host }), ArgumentError, "Pass an OpenCLContext of Intel's GPU.");
 });
+
+test("run() takes tensors for apart whose cl_mems are, and for one what is one", (cl) => {
+  using ov = OpenVINOContext.open({ library: simulated(), on: cl });
+  using graph = new MapperGraph([host, cl, ov]);
+  using session = ov.compileSync(unary("Sigmoid", "f32", [1 << 16]));
+  using buffers = new DisposableStack();
+  // A cl_mem points to a small struct: many of them lie within the length of one buffer.
+  const all = Array.from({ length: 8 }, () => {
+    const buffer = graph.map(buffers.use(host.allocate({ shape: [1 << 16], dtype: "f32" })), cl);
+    return buffers.use(graph.map(buffers.use(buffer), ov));
+  });
+  for (const [i, x] of all.entries()) for (const y of all.slice(i + 1)) session.run({ x }, { y });
+  const [one] = all;
+  assertThrows(() => session.run({ x: one }, { y: one }), ArgumentError, "it shares bytes with inputs.x");
+});
+
+test("slice() refuses what does not begin with its cl_mem", (cl) => {
+  using ov = OpenVINOContext.open({ library: simulated(), on: cl });
+  using graph = new MapperGraph([host, cl, ov]);
+  using memory = host.allocate({ shape: [128], dtype: "f32" });
+  using buffer = graph.map(memory, cl);
+  using whole = graph.map(buffer, ov);
+  whole.slice({ shape: [64], dtype: "f32" })[Symbol.dispose]();
+  assertThrows(
+    () => whole.slice({ shape: [32], dtype: "f32", byteOffset: 256 }),
+    LayoutError,
+    "it begins at byte 256 of its cl_mem.",
+  );
+});

@@ -1,5 +1,5 @@
-import { assertEquals, assertMatch, assertThrows } from "@std/assert";
-import { ArgumentError, host, InteropError, MapperGraph, NativeCallError } from "@samepage/interop";
+import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { ArgumentError, host, InteropError, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
 import { OpenVINOContext } from "@samepage/interop/openvino";
 import { irModel, parameter, ROWS, ROWS_WEIGHTS, unary } from "./models.ts";
 import { test } from "./help.ts";
@@ -87,4 +87,19 @@ test("run() on one thread fails as the model does, where ov_infer_request_infer 
     using y = session.run({ x: even }).y;
     assertEquals(y.shape, [2, 4]);
   }
+});
+
+test("a result that is shorter than its tensor is refused, whichever request had that tensor before", async () => {
+  using ov = openOpenVINO();
+  using session = ov.compileSync(unary("Negative", "f32", [-1]));
+  using made = new DisposableStack();
+  const vector = (length: number) => made.use(ov.allocate({ shape: [length], dtype: "f32" }));
+  const [whole, part, y, other] = [vector(4096), vector(64), vector(4096), vector(4096)];
+  const wrong = "the result has the shape [64], and the tensor [4096].";
+  await Promise.all([session.runAsync({ x: whole }, { y }), session.runAsync({ x: whole }, { y })]); // two requests
+  assertThrows(() => session.run({ x: part }, { y }), LayoutError, wrong);
+  const busy = session.runAsync({ x: whole }, { y: other }); // the next run takes the other request
+  await assertRejects(() => session.runAsync({ x: part }, { y }), LayoutError, wrong);
+  await busy;
+  await session.runAsync({ x: whole }, { y });
 });

@@ -197,6 +197,51 @@ Deno.test(
   }),
 );
 
+for (const blocks of [1, 2] as const) {
+  const where = blocks === 1 ? "one block" : "two blocks";
+
+  Deno.test(
+    `adoptFrame() over known memory of ${where} gives a reference back at its own end`,
+    withEmptyLedger(() => {
+      const given: number[] = [];
+      const adopt = (i: number) => {
+        const owner = { kind: "test.again", isReference: true, handle: 5n, release: () => void given.push(i) };
+        return adoptFrame(new Kind(), owner, info, planes(blocks));
+      };
+      const first = adopt(0);
+      for (let i = 1; i <= 3; i++) {
+        adopt(i)[Symbol.dispose]();
+        assertEquals(given.splice(0), [i]);
+      }
+      using last = adopt(4);
+      first[Symbol.dispose]();
+      assertEquals(given, []); // the memory that the last frame uses came with it
+      last[Symbol.dispose]();
+      assertEquals(given.sort(), [0, 4]);
+    }),
+  );
+
+  for (const why of ["escaped", "unseen"] as const) {
+    Deno.test(
+      `adoptFrame() over known memory of ${where} keeps a reference where a view is ${why}`,
+      withEmptyLedger(() => {
+        const fates: Fate[] = [];
+        const release = (fate: Fate) => void fates.push(fate);
+        const owner = { kind: "test.again", isReference: true, handle: 5n, release };
+        const [first, again] = [1, 2].map(() => adoptFrame(new Kind(), owner, info, planes(blocks)));
+        const { allocation } = again.planes[0].grant;
+        if (why === "unseen") allocation.unseen = true;
+        else warningsOf(() => allocation.markEscaped("was moved away"));
+        again[Symbol.dispose]();
+        assertEquals(fates, []);
+        first[Symbol.dispose]();
+        const fate = why === "escaped" ? "escaped" : "unused";
+        assertEquals(fates, [fate, fate]);
+      }, { quarantined: why === "unseen" ? 0 : blocks === 1 ? 12 : 8 }),
+    );
+  }
+}
+
 Deno.test(
   "Frame.handle of a frame of several objects is refused",
   withEmptyLedger(() => {

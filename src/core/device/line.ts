@@ -391,9 +391,13 @@ export class Line<L = any> extends Printed implements LineEvents {
     return true;
   }
 
-  /** From the next command on. Lines that wait for each other by turns stand behind each gate once. */
+  /**
+   * From the next command on. Lines that wait for each other by turns stand behind each gate once. What was submitted before
+   * goes to the device now: rusticl 22.3 ends the commands together that it is handed together.
+   */
   #standBehind(gate: Gate): void {
     if (this.#gated?.some((gated) => gated.gate === gate)) return;
+    if (this.#submitted > this.#over) this.#poll(this.#submitted);
     (this.#gated ??= []).push({ mark: this.#submitted + 1, gate });
   }
 

@@ -30,6 +30,12 @@ export interface FrameOwner {
    * happened to its blocks: unless it is `"unused"`, an old view may still reach the bytes.
    */
   release(fate: Fate): void;
+  /**
+   * True for a reference of its own to memory that others may refer to as well. It goes back once its own frame has ended:
+   * else an object that is adopted again and again, while one frame over it lives, would gather references. Any other object
+   * goes back when all that is over its blocks has ended.
+   */
+  readonly isReference?: boolean;
   /** The work that the object has to wait for. */
   readonly work?: Fence | undefined;
 }
@@ -295,9 +301,18 @@ class Adopted implements BlockOwner {
     const allocation = found.known ?? this.#newAllocation(block);
     const resource = own({ name, allocation, start, end, owners, access });
     this.#made = added(this.#made, resource);
+    if (found.isOthers) this.#holdWith(resource, allocation);
     const { work } = this.owner;
     if (work !== undefined) resource.work.add(work);
     return resource;
+  }
+
+  /** A tensor over a block that others have made. */
+  #holdWith({ undo }: Resource, allocation: Allocation): void {
+    this.#holds++;
+    const untilFreed = () => allocation.beforeFree((fate) => this.free(fate));
+    if (!this.owner.isReference) return untilFreed();
+    undo.push(() => allocation.escaped || allocation.unseen ? untilFreed() : this.free("unused"));
   }
 
   #newAllocation(block: OwnedBlock): Allocation {
@@ -313,10 +328,7 @@ class Adopted implements BlockOwner {
   #find(block: OwnedBlock): Found {
     if (this.#blocks !== undefined) { for (const met of this.#blocks) if (met.block === block) return met; }
     const found = this.#known(block);
-    if (found.known === undefined) return found;
-    this.#holds++;
-    found.known.beforeFree((fate) => this.free(fate));
-    this.#blocks = added(this.#blocks, { block, ...found });
+    if (found.known !== undefined) this.#blocks = added(this.#blocks, { block, ...found });
     return found;
   }
 
@@ -332,7 +344,7 @@ class Adopted implements BlockOwner {
     const known = place?.allocation ?? (address === undefined ? undefined : findAllocation(address, byteLength));
     if (known === undefined) return NEW;
     const start = place?.start ?? Number(address! - known.block.address!);
-    if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start };
+    if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start, isOthers: true };
     const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.block.byteLength}.`;
     throw new ArgumentError(`block: ${what}`, { api: this.#target.context.api, argument: "block" });
   }
@@ -342,6 +354,8 @@ interface Found {
   readonly known: Allocation | undefined;
   /** Where the block begins in it, or in a new one. */
   readonly start: number;
+  /** True for memory that was known before. */
+  readonly isOthers?: boolean;
 }
 
 const NEW: Found = { known: undefined, start: 0 };
