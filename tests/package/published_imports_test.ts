@@ -27,7 +27,7 @@ Deno.test("published examples import files beside them, and names of deno.json",
 
 Deno.test("README's imports of a checkout name every entry point", async () => {
   const readme = await Deno.readTextFile(join(ROOT, "README.md"));
-  const { imports } = JSON.parse(readme.match(/^```json\n(\{\n  "imports": [\s\S]*?)^```$/m)![1]);
+  const { imports } = JSON.parse(readme.match(/^```json\n(\{\n {2}"imports": [\s\S]*?)^```$/m)![1]);
   const wanted = Object.entries(config.exports).map(([entry, path]) => {
     return [entry.replace(/^\./, config.name), path.replace(/^\./, "/path/to/samepage")];
   });
