@@ -93,7 +93,7 @@ function hintForConnect(path: string): string {
     case EACCES:
       return `Only the user who listens may connect, and this user may not use ${path}.`;
     case ECONNREFUSED:
-      return `Does a process listen at ${path}? Nobody does any more, or it is no socket.`;
+      return `Does a process listen at ${path}? The one that did has ended, or the file is no socket.`;
     default:
       return `Does a process listen at ${path}?`;
   }

@@ -234,13 +234,26 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
   return lend(tensor, placeOf(tensor), options);
 }
 
-/** The same to a consumer of which it is known when it cannot release. */
-export function lend(tensor: Tensor, place: DevicePlace, options: ToDLPackOptions, deadlock?: Deadlock): DLPackLoan {
+/** What is known of a consumer. */
+export interface Consumer {
+  /** Whether it cannot release now. */
+  readonly deadlock?: Deadlock;
+  /** It reads alone what comes by version 0, which cannot say so. */
+  readonly readsOnly?: boolean;
+}
+
+/** The same to a consumer of which something is known. */
+export function lend(
+  tensor: Tensor,
+  place: DevicePlace,
+  options: ToDLPackOptions,
+  { deadlock, readsOnly = false }: Consumer = {},
+): DLPackLoan {
   const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
   const access = accessOf(asked, tensor.access);
   if (access === "write") throw checks.wrong("access", 'DLPack has no memory for "write" alone.');
-  if (version === 0 && !writes(access)) {
+  if (version === 0 && !readsOnly && !writes(access)) {
     const hint = "Lend it by version 1, or for writing.";
     throw checks.wrong("version", "a DLManagedTensor cannot say that it may only be read.", hint);
   }

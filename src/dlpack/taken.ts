@@ -47,7 +47,8 @@ const bytes = new Uint8Array(view.buffer);
  * bools are bytes.
  *
  * @param address a `DLManagedTensorVersioned`, with a deleter that may be called on this thread
- * @throws {ArgumentError} for what is no such struct, a later major version, and a device that no context is for.
+ * @throws {ArgumentError} for what is no such struct, one that a tensor has already, a later major version, and a device
+ * that no context is for.
  * @throws {LayoutError} for a shape, a type or strides that samepage has no layout for.
  * @throws {AccessError} for writing what may only be read.
  *
@@ -72,6 +73,9 @@ export function take(address: bigint, options: FromDLPackOptions, said?: number)
   assertVersion(version);
   if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
   const at = checks.handleIn<Address>(address, "address");
+  if (taken.has(at)) {
+    throw checks.wrong("address", "a tensor has this struct already.", "Ask its producer for another.");
+  }
   readable = -1;
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const isReadOnly = (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n;
@@ -87,9 +91,14 @@ export function take(address: bigint, options: FromDLPackOptions, said?: number)
   if (deleter !== NULL && !deleters.has(deleter)) probeObject(deleter, 1, "dlpack", "deleter");
   const place = { handle: data, byteOffset: Number(byte_offset), memory };
   const tensor = arrays.attach(place, init, { access, ...(after === undefined ? {} : { after }) });
-  if (deleter !== NULL) givesBack(tensor, deletion(deleter, at));
+  if (deleter === NULL) return tensor;
+  givesBack(tensor, deletion(deleter, at));
+  taken.add(at);
   return tensor;
 }
+
+/** Structs whose deleters will be called, each once. */
+const taken = new Set<Address>();
 
 /** Those that were called: each producer has one, and no library of theirs is unloaded. */
 const deleters = new Set<Address>();
@@ -97,6 +106,7 @@ const deleters = new Set<Address>();
 /** Apart from what attaches the tensor, which the function must not reach. */
 function deletion(deleter: Address, struct: Address): () => void {
   return () => {
+    taken.delete(struct); // another may lie there at once
     callAt(deleter, struct);
     deleters.add(deleter);
   };

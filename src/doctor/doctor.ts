@@ -1,4 +1,5 @@
 import config from "../../deno.json" with { type: "json" };
+import { BOOLEAN, Checks } from "../core/checks.ts";
 import { environmentInWords } from "../core/native/library.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
@@ -43,6 +44,8 @@ const APIS: readonly ApiExaminer[] = [
   UCX,
 ];
 
+const checks = new Checks("doctor");
+
 /** Options of {@link doctor}. */
 export interface DoctorOptions {
   /**
@@ -58,6 +61,8 @@ export interface DoctorOptions {
  * throw for findings, and disposes all it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what
  * other permissions would show.
  *
+ * @throws {ArgumentError} for options that are wrong.
+ *
  * @example
  * ```ts
  * import { doctor, textOf } from "@samepage/interop/doctor";
@@ -68,7 +73,7 @@ export interface DoctorOptions {
  * ```
  */
 export function doctor(options: DoctorOptions = {}): Report {
-  const { proofs = true } = options;
+  const { proofs = true } = checks.optionsIn(options, { proofs: BOOLEAN });
   const findings: Finding[] = [];
   const how = { proofs, opened: new DisposableStack() };
   const examined: Examined[] = [];

@@ -57,9 +57,10 @@ export class RuntimeLibrary<O> {
       throw this.checks.wrong("library", `${open} is open, and a process has one.`, "Leave it out.");
     }
     if (this.#opened !== undefined) return this.#opened;
-    const how = `pip install ${install}, and say where it is: open({ library }), or SAMEPAGE_LIB_${api.toUpperCase()}.`;
+    const place = `open({ library }) or SAMEPAGE_LIB_${api.toUpperCase()}`;
+    const hint = `Install it (pip install ${install}), and name its file by ${place}.`;
     const candidates = path === undefined ? [...libraryPaths(...names), ...inWheels(wheel, file)] : [path];
-    return this.#opened = made(keptLibrary({ api, candidates, symbols, hint: `Install it, ${how}` })());
+    return this.#opened = made(keptLibrary({ api, candidates, symbols, hint })());
   }
 }
 

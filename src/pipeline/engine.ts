@@ -1,4 +1,4 @@
-import { isMade } from "../core/argument.ts";
+import { aKind, isMade } from "../core/argument.ts";
 import { unlessAborted } from "../core/device/fence.ts";
 import { DisposedError, throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
@@ -602,7 +602,7 @@ export class Engine implements Run {
   }
 
   #assertFrame(frame: Frame, name: string): Frame {
-    if (!isMade(frame, Frame)) throw new StageError(name, "expected it to give frames, got something else.");
+    if (!isMade(frame, Frame)) throw new StageError(name, `expected it to give frames, got ${aKind(frame)}.`);
     if (!frame.resource.isLive) throw new StageError(name, `it passed on ${frame.name}, which was disposed.`, DISPOSED);
     return frame;
   }

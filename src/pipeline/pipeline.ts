@@ -233,7 +233,9 @@ function inOrder(origin: Origin, pieces: readonly Piece[]): readonly [Source, ..
   const stages = [...before, ...pieces.map(stageOf)];
   const early = stages.slice(0, -1).find((stage) => stage instanceof Sink);
   if (early === undefined) return [source, ...stages];
-  throw checks.wrong("stages", `${early.name} is a sink, and not the last stage.`, "Use tee() to go on behind it.");
+  const hint =
+    "Put it last; tee([…], […]) hands the same frames to several lists of stages, each with a sink at its end.";
+  throw checks.wrong("stages", `${early.name} is a sink, and not the last stage.`, hint);
 }
 
 function sourcesOf(origin: Origin): readonly [Source, ...Stage[]] {
@@ -257,7 +259,10 @@ function stageOf(piece: Piece): Stage {
   if (piece instanceof WritableStream) return sinkOf(piece);
   const { readable, writable } = (piece ?? {}) as Partial<TransformStream<Frame, Frame>>;
   if (!(readable instanceof ReadableStream) || !(writable instanceof WritableStream)) {
-    throw checks.wrongKind("stages", "a stage, or a stream of frames", piece);
+    const hint = isMade(piece, Source)
+      ? "A pipeline has one source, at the beginning: join() brings in another."
+      : undefined;
+    throw checks.wrongKind("stages", "a stage, or a stream of frames", piece, hint);
   }
   return new Flow({
     name: `stream ${++streams}`,

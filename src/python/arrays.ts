@@ -37,6 +37,8 @@ export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
 interface Consumer {
   /** The module whose from_dlpack does. */
   readonly module: string;
+  /** Before it knew version 1 of the struct, it made arrays that can be read alone. */
+  readonly readsOnly: boolean;
   /** Kinds of CUDA's memory that it has no name for, and what it uses them as. */
   readonly seenAs?: SeenAs;
   /** What it has asked for last, by the type of device. */
@@ -46,7 +48,7 @@ interface Consumer {
 }
 
 const consumer = (module: string, seenAs?: SeenAs): Consumer => {
-  return { module, ...(seenAs && { seenAs }), asked: new Map(), givers: [] };
+  return { module, readsOnly: module === "numpy", ...(seenAs && { seenAs }), asked: new Map(), givers: [] };
 };
 
 const CONSUMERS: Readonly<Record<ArrayLibrary, Consumer>> = {
@@ -171,11 +173,16 @@ function lent(
   asked: Asked,
 ): PythonObject | undefined {
   const [version, stream] = asked;
+  const { readsOnly } = CONSUMERS[library];
+  if (version === 0 && !readsOnly && !writes(accessOf(access, tensor.access))) {
+    const hint = `Install a newer ${library}, or lend it a copy that it may write.`;
+    throw checks.wrong("access", `this version of ${library} takes no memory that it may only read.`, hint);
+  }
   using loan = lend(tensor, place, {
     version,
     ...(access === undefined ? {} : { access }),
     ...(stream === null || stream === ANY ? {} : { stream }),
-  }, deadlock);
+  }, { deadlock, readsOnly });
   const [fresh, used] = namesOf(version);
   return holding(() => {
     const give = giverOf(library, place.type, place.ordinal, asked);

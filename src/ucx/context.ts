@@ -5,10 +5,11 @@ import {
   UCP_FEATURE_WAKEUP,
   UCP_PARAM_FIELD_FEATURES,
 } from "../../ffi/ucx/constants.ts";
+import { UCS_ERR_NO_DEVICE } from "../../ffi/ucx/errors.ts";
 import type { UcpContextH } from "../../ffi/ucx/handles.ts";
 import { ucp_params_t, writeUcpParams } from "../../ffi/ucx/structs.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import { ofArgument } from "../core/errors.ts";
+import { NativeCallError, ofArgument } from "../core/errors.ts";
 import { keepFor, registerContext } from "../core/life/finalizers.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -52,6 +53,9 @@ const OPEN: Names<UcxOpenOptions> = { transports: true, devices: true };
 const SHARE: Names<UcxShareOptions> = { access: true };
 const CONNECT: Names<UcxConnectOptions> = { timeout: true };
 const ACCESSES = { "read": true, "read-write": true } as const;
+
+/** The transports of network devices. */
+const NETWORK = "tcp,ib";
 
 const TIMEOUT_MS = 10_000;
 const LONGEST_MS = 3_600_000;
@@ -101,6 +105,7 @@ export class UcxContext extends NativeObject {
    * Opens UCX.
    *
    * @throws {LibraryNotFoundError} if there is no UCX.
+   * @throws {ArgumentError} if UCX finds no network device of a name.
    * @throws {NativeCallError} UCS_ERR_NO_DEVICE if this machine has none of the transports.
    */
   static open(options: UcxOpenOptions = {}): UcxContext {
@@ -110,6 +115,7 @@ export class UcxContext extends NativeObject {
       NET_DEVICES: namesIn(devices, "devices"),
       KEEPALIVE_INTERVAL: KEEPALIVE,
     };
+    for (const device of options.devices ?? []) assertDevice(device);
     return allOrNothing("opening UCX", (undo) => {
       const handle = opened(settings);
       owned("ucx.context", undo, () => ucp().ucp_cleanup(handle));
@@ -204,6 +210,17 @@ function opened(settings: Readonly<Record<string, string>>): UcpContextH {
     writeUcpParams(params, 0, { field_mask: BigInt(UCP_PARAM_FIELD_FEATURES), features });
     return made<UcpContextH>("ucp_init_version", (out) => ucp().ucp_init_version(MAJOR, MINOR, params, config, out));
   });
+}
+
+/** UCX passes over devices that it does not find, and would share with this machine alone. */
+function assertDevice(device: string): void {
+  try {
+    ucp().ucp_cleanup(opened({ TLS: NETWORK, NET_DEVICES: device }));
+  } catch (error) {
+    if (!(error instanceof NativeCallError && error.code === UCS_ERR_NO_DEVICE)) throw error;
+    const hint = "Name one that `ip link` or `ucx_info -d` lists, such as eth0 or mlx5_0:1.";
+    throw checks.wrong("devices", `UCX finds no ${device} on this machine.`, hint);
+  }
 }
 
 /** Names for a list of UCX's, in which commas and other signs would have a meaning. */

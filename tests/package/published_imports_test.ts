@@ -3,8 +3,9 @@
 // programs do, and deno.json, which is published too, says what those names are.
 
 import { assert, assertEquals } from "@std/assert";
+import { join } from "@std/path";
 import { type Import, importsOf } from "./modules.ts";
-import { config, publishedFiles } from "./project.ts";
+import { config, publishedFiles, ROOT } from "./project.ts";
 
 const files = await publishedFiles();
 const isExample = (file: string) => file.startsWith("examples/");
@@ -22,6 +23,15 @@ Deno.test("published examples import files beside them, and names of deno.json",
   const isNamed = (specifier: string) => Object.hasOwn(config.imports, specifier) || specifier.startsWith("node:");
   const wrong = imports.filter((it) => isRelative(it.specifier) ? !files.includes(it.to) : !isNamed(it.specifier));
   assertEquals(shown(wrong), []);
+});
+
+Deno.test("README's imports of a checkout name every entry point", async () => {
+  const readme = await Deno.readTextFile(join(ROOT, "README.md"));
+  const { imports } = JSON.parse(readme.match(/^```json\n(\{\n {2}"imports": [\s\S]*?)^```$/m)![1]);
+  const wanted = Object.entries(config.exports).map(([entry, path]) => {
+    return [entry.replace(/^\./, config.name), path.replace(/^\./, "/path/to/samepage")];
+  });
+  assertEquals(imports, Object.fromEntries(wanted));
 });
 
 Deno.test("what is published: the entry points, the licence, the README, the guides and the examples; no tests, no generator", () => {

@@ -183,7 +183,7 @@ ucxTest("ring: a secret lets in who knows it, and nobody else", async () => {
   const port = unusedPort();
   await using ring = create(ucx.rings({ secret: SECRET }), port, 2);
   const other = ucx.rings({ secret: new Uint8Array(32), timeout: 2_000 });
-  await assertRejects(() => open(other, port), MessageError);
+  await assertRejects(() => open(other, port), MessageError, "secret: the writer turned this reader away");
   await using reader = await open(ucx.rings({ secret: new TextEncoder().encode(SECRET) }), `127.0.0.1:${port}`);
   await ring.joined();
   await publish(ring, 4);

@@ -410,7 +410,7 @@ export function frameInfo(given: FrameInfo): FrameInfo {
     throw new LayoutError('info: expected an image, or "interleaved" or "planar" audio.', {
       api: "core",
       argument: "info",
-      hint: 'Of an image, let imageInfo() make it: imageInfo({ format: "NV12", width: 640, height: 480 }).',
+      hint: 'imageInfo() makes the info of an image: imageInfo({ format: "NV12", width: 640, height: 480 }).',
     });
   }
   optionsIn(info, AUDIO, "info");

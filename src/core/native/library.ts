@@ -200,7 +200,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   }
   openings.set(spec.api, { variable, override, path: undefined, attempts });
   const tried = attempts.map(({ path, message }) =>
-    override === undefined ? shown(path) : `${shown(path)}: ${reasonIn(message)}`
+    override === undefined ? shown(path) : `${shown(path)}: ${reasonIn(message, path)}`
   );
   throw new LibraryNotFoundError(
     `No ${spec.api} library could be opened; tried ${tried.join(", ")}.`,
@@ -208,15 +208,25 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
     {
       api: spec.api,
       fn: "dlopen",
-      hint: override === undefined ? spec.hint : `${variable} names it: correct or unset that variable.`,
+      hint: hintForNeeded(attempts) ??
+        (override === undefined ? spec.hint : `${variable} names it: correct or unset that variable.`),
     },
   );
 }
 
-/** What the loader says, without the path, and without what Deno puts before it. */
-function reasonIn(message: string): string {
+/** What the loader says, without what Deno puts before it, and without the path: a library that it needs keeps its name. */
+function reasonIn(message: string, path: string): string {
   const said = message.replace(/^((Failed to register|Could not open|Could not obtain) [^:]*: )+/, "");
-  return said.replace(/^\S+: /, "").replace(/\.$/, "");
+  return (said.startsWith(`${path}: `) ? said.slice(path.length + 2) : said).replace(/\.$/, "");
+}
+
+/** What to do where a library is there, and one that it needs is not. */
+function hintForNeeded(attempts: readonly LibraryAttempt[]): string | undefined {
+  for (const { path, message } of attempts) {
+    const [, needed] = /^(\S+): cannot open shared object file/.exec(reasonIn(message, path)) ?? [];
+    if (needed !== undefined) return `${path} needs ${needed}: install it, or name its folder in LD_LIBRARY_PATH.`;
+  }
+  return undefined;
 }
 
 function opened(api: string, functions: Record<string, unknown>, opening: Opening): Record<string, unknown> {

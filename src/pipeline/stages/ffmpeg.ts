@@ -141,7 +141,7 @@ export interface WriteImagesOptions extends Pick<EncodedStream, "codec" | "optio
 export function writeImages(ffmpeg: FFmpegContext, path: string, options: WriteImagesOptions = {}): Sink<FFmpegTensor> {
   const { concurrency = 1, ...how } = options;
   checks.assertText(path, "path");
-  if (!NUMBER.test(path)) throw checks.wrong("path", `it has no place for a number: ${path}`, 'Write "out/%04d.png".');
+  if (!NUMBER.test(path)) throw checks.wrong("path", `"${path}" has no place for a number.`, 'Write "out/%04d.png".');
   let count = 0;
   const reset = () => void (count = 0);
   return new Sink<FFmpegTensor>({

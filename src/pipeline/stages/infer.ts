@@ -62,13 +62,19 @@ const NAMES = {
  * using ort = OnnxRuntimeContext.open();
  * using session = await ort.compile("brightness.onnx");
  * const classify = infer(session, {
- *   prepare: ({ planes: [luma] }, { x }) => void x.view().set(luma.view({ access: "read" }).subarray(0, x.layout.shape[1])),
+ *   prepare: ({ planes: [luma] }, { x }) => {
+ *     const numbers = x.view({ dtype: "f32" }); // the model's input, which it reads in place
+ *     numbers.set(luma.view({ dtype: "u8", access: "read" }).subarray(0, numbers.length));
+ *   },
  *   results: ({ y }, { metadata }) => void metadata.add("classification", { confidence: Number(y.view()[0]) }),
  * });
  * for await (using frame of decode(ffmpeg, "clip.mp4").pipeThrough(classify)) console.log(frame.metadata);
  * ```
  */
-export function infer<T extends Tensor = HostTensor>(session: Session, options: InferOptions<T>): Transform<T> {
+export function infer<T extends Tensor = HostTensor>(
+  session: Session,
+  options: InferOptions<T>,
+): Transform<NoInfer<T>> {
   if (typeof session?.runAsync !== "function") {
     throw checks.wrongKind("session", "a session", session, "Pass what compile() returns, once it is there.");
   }

@@ -22,7 +22,10 @@ export interface Rings {
 
 /** Options of {@link toRing}. */
 export interface ToRingOptions {
-  /** How many frames the ring has; 4 if left out. */
+  /**
+   * How many frames the ring has; 4 if left out. With `"drop-oldest"`, give it as many as all readers have in flight, which
+   * is 4 for each pipeline, and two more: else a slow reader holds what a fast one waits for.
+   */
   readonly frames?: number;
   /** What happens while the readers have all of them: the pipeline waits, or readers miss some. */
   readonly whenFull?: WhenFull;

@@ -39,9 +39,19 @@ export async function assertKnown(stream: Stream, secret: Secret, side: (typeof 
     const [by, to] = isOwn ? [own, theirs] : [theirs, own];
     const claim = new Uint8Array([...new TextEncoder().encode(`samepage ring ${FORMAT} ${proof} `), ...by, ...to]);
     if (isOwn) await stream.send(new Uint8Array(await crypto.subtle.sign(HMAC, key, claim)));
-    else if (!await crypto.subtle.verify(HMAC, key, await exactly(stream, MAC_BYTES, "proof"), claim)) {
+    else if (!await crypto.subtle.verify(HMAC, key, await proofOf(proof, stream), claim)) {
       throw badMessage("proof", `the ${proof} does not know the secret.`);
     }
+  }
+}
+
+/** A writer that does not take a reader's proof closes the connection, and says nothing. */
+async function proofOf(by: (typeof PROOFS)[number], stream: Stream): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return await exactly(stream, MAC_BYTES, "proof");
+  } catch (cause) {
+    if (by === "reader") throw cause;
+    throw badMessage("secret", "the writer turned this reader away. Pass the secret that the writer has.", cause);
   }
 }
 

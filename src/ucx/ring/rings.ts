@@ -197,7 +197,7 @@ function listening(meeting: Meeting, address: string): UcxListener {
   try {
     return meeting.listen(address);
   } catch (error) {
-    throw socketError(error, "listen");
+    throw socketError(error, "listen", address);
   }
 }
 
@@ -205,7 +205,7 @@ async function connected(meeting: Meeting, address: string): Promise<Conn> {
   try {
     return await meeting.connect(address);
   } catch (error) {
-    throw socketError(error, "connect");
+    throw socketError(error, "connect", address);
   }
 }
 

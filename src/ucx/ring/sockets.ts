@@ -5,7 +5,7 @@
  */
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { NativeCallError } from "../../core/errors.ts";
-import { errnoError } from "../../core/native/libc.ts";
+import { errnoError, type Hints } from "../../core/native/libc.ts";
 import { EADDRINUSE, ECONNREFUSED, ENOENT, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
 import { API, checks } from "../library.ts";
 import { assertKnown, type Secret, secretOf } from "./handshake.ts";
@@ -110,8 +110,18 @@ const CODES: readonly (readonly [new (...args: never[]) => Error, number])[] = [
 ];
 
 /** Deno's errors of sockets as those of the system's calls, as a ring by fds throws them. */
-export function socketError(error: unknown, fn: string): unknown {
+export function socketError(error: unknown, fn: string, address: string): unknown {
   const code = CODES.find(([type]) => error instanceof type)?.[1];
   if (code === undefined || error instanceof NativeCallError) return error;
-  return errnoError(API, code, fn, {}, { cause: error });
+  return errnoError(API, code, fn, hintsAt(address), { cause: error });
+}
+
+function hintsAt(address: string): Hints {
+  const isThere = `Does the ring's writer listen at ${address}? Start it first.`;
+  return {
+    [ECONNREFUSED]: isThere,
+    [ENOENT]: isThere,
+    [EADDRINUSE]: `Another socket listens at ${address}: end its process, or choose another address.`,
+    [ETIMEDOUT]: `Can this machine reach ${address}? A firewall may stand between.`,
+  };
 }

@@ -88,6 +88,14 @@ export default table(import.meta, {
     (tensor) => toDLPack(tensor, { access: "read", version: 0 }),
     wrong("version", /cannot say that it may only be read/, /version 1/),
   ),
+  "a struct that a tensor has already": lending(
+    (tensor) => {
+      const address = toDLPack(tensor).handOver();
+      using _taken = fromDLPack(address, { contexts: [host] });
+      fromDLPack(address, { contexts: [host] });
+    },
+    wrong("address", /a tensor has this struct already/, /Ask its producer/),
+  ),
   "a stream of the host's": lending(
     (tensor) => toDLPack(tensor, { stream: 1 }),
     wrong("stream", /host has no streams/, /Leave it out/),

@@ -69,7 +69,7 @@ export default table(import.meta, {
   ),
   "writeImages() without a place for the number": row(
     (ffmpeg) => writeImages(ffmpeg, "out.png"),
-    wrong("path", /no place for a number: out\.png/, /%04d/),
+    wrong("path", /"out\.png" has no place for a number/, /%04d/),
   ),
   "fromGStreamer() of a context": {
     run: () => fromGStreamer(any(host), "out"),

@@ -41,8 +41,8 @@ function noText(name: string, open: () => unknown): Row {
   };
 }
 
-/** A library of which only the first bytes are there: so large a part of it. */
-function cutOff(part: number, why: RegExp): Row {
+/** A copy of the C library, changed. */
+function changed(change: (whole: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>, expected: Failure): Row {
   return {
     flags: ["--allow-all"],
     run() {
@@ -50,15 +50,29 @@ function cutOff(part: number, why: RegExp): Row {
       const whole = Deno.readFileSync(/\/\S+\/libc\.so\.6$/m.exec(maps)![0]);
       const path = Deno.makeTempFileSync();
       try {
-        Deno.writeFileSync(path, whole.subarray(0, Math.floor(whole.length * part)));
+        Deno.writeFileSync(path, change(whole));
         Deno.env.set("SAMEPAGE_LIB_OPENCL", path);
         openclDevices();
       } finally {
         Deno.removeSync(path);
       }
     },
-    fails: notFound(why),
+    fails: expected,
   };
+}
+
+/** A library of which only the first bytes are there: so large a part of it. */
+function cutOff(part: number, why: RegExp): Row {
+  return changed((whole) => whole.subarray(0, Math.floor(whole.length * part)), notFound(why));
+}
+
+/** A library that needs another one, which is not there: so is the loader's called, in each place of the file. */
+function needing(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const name = new TextEncoder().encode("ld-linux-x86-64.so.2");
+  for (let i = bytes.indexOf(name[0]); i >= 0; i = bytes.indexOf(name[0], i + 1)) {
+    if (name.every((byte, j) => bytes[i + j] === byte)) bytes.set(new TextEncoder().encode("no"), i);
+  }
+  return bytes;
 }
 
 /** A device that the environment names, and is none. */
@@ -93,6 +107,10 @@ export default table(import.meta, {
   "a file that does not exist": instead("/nonexistent/libOpenCL.so", /cannot open shared object file/),
   "a folder": instead("/tmp", /cannot read file data: Is a directory|it is not a regular file/),
   "a path that does not end": instead(`/${"x".repeat(100_000)}`, /File name too long|cannot open/),
+  "a library that needs one which is not there": changed(needing, {
+    ...notFound(/no-linux-x86-64\.so\.2: cannot open/),
+    hint: /needs no-linux-x86-64\.so\.2: install it, or name its folder in LD_LIBRARY_PATH/,
+  }),
   "half a library": cutOff(0.5, /it is cut off: it has \d+ bytes, and its parts reach to byte \d+/),
   "nine tenths of a library": cutOff(0.9, /it is cut off/),
   "a thousandth of a library": cutOff(0.001, /it is cut off/),

@@ -1,5 +1,6 @@
 import { ArgumentError, host, imageInfo, layout, LayoutError, MapperGraph } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
+import { doctor } from "@samepage/interop/doctor";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open } from "../kit.ts";
 import { table } from "../row.ts";
@@ -27,6 +28,14 @@ export default table(import.meta, {
       argument: "init",
       message: /unknown property rowPitch/,
       hint: /rowAlign/,
+    },
+  },
+  "names that no option has: the doctor": {
+    run: () => doctor(any({ proof: false })),
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "options" },
+      message: /unknown property proof/,
+      hint: /proofs/,
     },
   },
   "names that no option has: OpenCL": {

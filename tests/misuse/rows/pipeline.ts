@@ -72,13 +72,17 @@ export default table(import.meta, {
     run: () => pipeline(source(), any(new Proxy(copy(), {})), sink()),
     fails: wrong("stages", /a stage, or a stream of frames/),
   },
+  "two sources": {
+    run: () => pipeline(source(), any(source()), sink()),
+    fails: wrong("stages", /a stage, or a stream of frames, got a Source/, /one source, .* join\(\)/),
+  },
   "a sink in the middle": {
     run: () => pipeline(source(), sink(), sink()),
-    fails: wrong("stages", /nowhere is a sink, and not the last stage/, /tee\(\)/),
+    fails: wrong("stages", /nowhere is a sink, and not the last stage/, /Put it last; tee\(/),
   },
   "stages behind a sink": {
     run: () => pipeline(source(), sink()).pipeThrough(copy()),
-    fails: wrong("stages", /is a sink/, /tee\(\)/),
+    fails: wrong("stages", /is a sink/, /Put it last; tee\(/),
   },
   "a sink where frames are to come out": {
     run() {
@@ -194,7 +198,7 @@ export default table(import.meta, {
   },
   "tee() with a source in it": {
     run: () => tee([any(source()), sink()]),
-    fails: wrong("stages", /a stage, or a stream of frames/),
+    fails: wrong("stages", /a stage, or a stream of frames, got a Source/, /one source, .* join\(\)/),
   },
   "a part beyond the picture": {
     ...runs(source(), crop({ x: 4, y: 0, width: 8, height: 4 }), sink()),

@@ -141,7 +141,15 @@ export default table(import.meta, {
   }, { error: MessageError, api: "channel", argument: "memory", message: /pass \{ contexts: \[host\] \}/ }),
   "to read a ring over UCX where nobody listens": ringed(
     async ({ rings, path }) => await rings.open(path, { contexts: [host] }),
-    { error: NativeCallError, api: "ucx", fn: "connect", code: 2, codeName: "ENOENT", message: /ENOENT/ },
+    {
+      error: NativeCallError,
+      api: "ucx",
+      fn: "connect",
+      code: 2,
+      codeName: "ENOENT",
+      message: /ENOENT/,
+      hint: /Start it first/,
+    },
   ),
   "rings that only listen, to read one": opened(
     async (ucx) => {
@@ -192,6 +200,10 @@ export default table(import.meta, {
   "a transport with a sign of UCX's": {
     run: () => UcxContext.open({ transports: ["^tcp"] }),
     fails: wrong("transports", /expected names of UCX's, got \^tcp/),
+  },
+  "a device that is not there": {
+    run: () => UcxContext.open({ devices: ["lo", "eth99"] }),
+    fails: wrong("devices", /UCX finds no eth99 on this machine/, /ip link/),
   },
   "two devices in one text": {
     run: () => UcxContext.open({ devices: ["lo,eth0"] }),
