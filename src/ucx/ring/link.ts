@@ -158,10 +158,8 @@ export class UcxLink implements Link, Advancing {
 
   /** Each frame that a reader was notified of is at the writer's until the reader has released it. */
   async sent(signal: AbortSignal | undefined): Promise<void> {
-    while (this.#heardOf < this.#said && this.#failure === undefined && !this.#hasEnded) {
-      await this.#changes.next(signal);
-      this.resource.assertLive();
-    }
+    const isOver = () => this.#failure !== undefined || this.#hasEnded || !this.resource.isLive;
+    while (this.#heardOf < this.#said && !isOver()) await this.#changes.next(signal);
   }
 
   /** Takes what has come: UCX calls nobody back. */
