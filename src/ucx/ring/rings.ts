@@ -1,4 +1,4 @@
-import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
+import type { UcpContextH, UcpRkeyH } from "../../../ffi/ucx/handles.ts";
 import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
@@ -18,14 +18,14 @@ import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { FLUSH } from "../endpoint.ts";
+import { FLUSH, type Step } from "../endpoint.ts";
 import { API, checks, ucp, ucxError } from "../library.ts";
 import { serve } from "../share.ts";
 import { type Ticket, unpackTicket } from "../ticket.ts";
 import type { UcpWorker } from "../worker.ts";
 import { helloOf, receiveHello, sendHello } from "./handshake.ts";
 import { UcxLink } from "./link.ts";
-import { described, placed, type Room, roomFor } from "./memory.ts";
+import { assertAlike, described, placed, type Room, roomFor } from "./memory.ts";
 import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions } from "./sockets.ts";
 import { type Conn, Stream } from "./stream.ts";
 
@@ -85,6 +85,7 @@ export class UcxRings extends Printed {
     this.#owner.assertLive();
     const argument = (i: number) => `frames[${i}]`;
     const memory = frames.map((frame, i) => placed(frame, argument(i)));
+    assertAlike(frames);
     const descriptions = frames.map((frame, i) => described(frame, argument(i)));
     const undo: Undo = [];
     return allOrNothing("making a ring", () => {
@@ -169,12 +170,13 @@ export class UcxRings extends Printed {
         frames.use(room.frame);
         return room;
       });
-      for (const [i, { byteLength }] of rooms.entries()) assertSame(byteLength, tensors[i].layout.byteLength);
+      for (const [i, room] of rooms.entries()) assertSame(room, rooms[0], tensors[i].layout.byteLength);
       const { released: sends, published: takes } = hello;
       const made = link = new UcxLink({ name, worker: this.#worker, address, stream, sends, takes, timeout }, undo);
       made.resource.dependOn(this.#owner); // it may end before there is a reader
-      const gets = tensors.map(({ key, address }, i) => getting(rooms[i], address, made.lane.unpack(key)));
-      const fetch = (index: number, signal: AbortSignal | undefined) => made.carryOut(gets[index], signal);
+      const there = tensors.map(({ key, address }) => ({ address, key: made.lane.unpack(key) }));
+      const fetch = (index: number, into: number, signal: AbortSignal | undefined) =>
+        made.carryOut(getting(there[index], rooms[into]), signal);
       return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
     }, undo);
     await met(joined.link);
@@ -184,10 +186,17 @@ export class UcxRings extends Printed {
   }
 }
 
-function getting({ address, byteLength }: Room, from: bigint, key: ReturnType<UcxLink["lane"]["unpack"]>) {
-  const start: Parameters<UcxLink["carryOut"]>[0]["start"] = (endpoint, param) =>
-    ucp().ucp_get_nbx(endpoint, address, BigInt(byteLength), from, key, param);
-  return { fn: "ucp_get_nbx", start };
+/** A frame of the writer's. */
+interface There {
+  readonly address: bigint;
+  readonly key: UcpRkeyH;
+}
+
+function getting({ address: from, key }: There, { address, byteLength }: Room): Step {
+  return {
+    fn: "ucp_get_nbx",
+    start: (endpoint, param) => ucp().ucp_get_nbx(endpoint, address, BigInt(byteLength), from, key, param),
+  };
 }
 
 /** The writer's memory. A ticket that makes no sense is its message's fault. */
@@ -202,9 +211,11 @@ function ticketIn(bytes: Uint8Array<ArrayBuffer>, count: number): Ticket {
   throw badMessage("ticket", `expected ${count} frames, got ${ticket.tensors.length}.`);
 }
 
-function assertSame(described: number, shared: number): void {
-  if (described === shared) return;
-  throw badMessage("ticket", `a frame has ${described} bytes, and ${shared} of it are shared.`);
+function assertSame({ byteLength, planes }: Room, first: Room, shared: number): void {
+  if (byteLength !== shared) {
+    throw badMessage("ticket", `a frame has ${byteLength} bytes, and ${shared} of it are shared.`);
+  }
+  if (planes !== first.planes) throw badMessage("planes", "frames of one ring lie in several ways.");
 }
 
 function listening(meeting: Meeting, address: string): UcxListener {
