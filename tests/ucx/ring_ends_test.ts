@@ -82,3 +82,25 @@ ucxTest("ring: end() ends where the ring is disposed while a reader has not read
   await end;
   assert(reader.resource.isLive);
 });
+
+ucxTest("ring: next() returns undefined where the writer ends while a frame is on its way", async () => {
+  const { ucx: near, rings: here } = openRings(["tcp"]);
+  await using _ = near;
+  for (let i = 0; i < 5; i++) {
+    const path = freshPath();
+    const { ucx, rings } = openRings(["tcp"]);
+    const ring = create(rings, path);
+    await using reader = await open(here, path);
+    await ring.joined();
+    await publish(ring, 1);
+    await publish(ring, 2);
+    const stop = new AbortController();
+    const wait = reader.next({ signal: stop.signal });
+    await until(() => reader.resource.isLive, "a turn");
+    stop.abort("the bytes are on their way");
+    await wait.then((frame) => frame![Symbol.dispose](), () => {});
+    ucx[Symbol.dispose](); // its memory has gone
+    assertEquals(await reader.next(), undefined);
+    assertEquals(await reader.next(), undefined);
+  }
+});

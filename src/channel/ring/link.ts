@@ -52,7 +52,7 @@ export interface Joined<T extends Tensor | Frame> {
   readonly whenFull: WhenFull;
   /**
    * Brings the bytes of a frame that was announced into one of `frames`, whichever the program has not, where its memory is
-   * not the writer's own. The writer has its frame back then.
+   * not the writer's own. The writer has its frame back then. Resolves to false where it has ended before.
    */
-  readonly fetch?: (index: number, into: number, signal: AbortSignal | undefined) => Promise<void>;
+  readonly fetch?: (index: number, into: number, signal: AbortSignal | undefined) => Promise<boolean>;
 }

@@ -167,8 +167,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (this.#fetch === undefined) return this.#lend(told);
     this.#comes = told;
     const into = this.#free() ?? await this.#untilFree(signal);
-    await this.#fetch(told.index, into, signal);
+    const hasCome = await this.#fetch(told.index, into, signal);
     this.#comes = undefined;
+    if (!hasCome) return undefined;
     tellWriter(this.#link, this.resource.name, NOTICES.released, told);
     return this.#lend(told, into);
   }

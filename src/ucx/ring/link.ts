@@ -112,17 +112,14 @@ export class UcxLink implements Link, Advancing {
   take<T>(look: Look<T>): T | "later" | "ended" {
     this.resource.assertLive();
     advanceAll(); // this program may be the other side of another ring
+    if (this.#hasEnded) return "ended"; // what was announced and not brought has gone with it
     if (this.#failure !== undefined) throw this.#failure;
     const notice = this.#inbox.shift();
-    if (notice !== undefined) return look(notice, notice.byteLength, NO_FDS);
-    return this.#hasEnded ? "ended" : "later";
+    return notice === undefined ? "later" : look(notice, notice.byteLength, NO_FDS);
   }
 
   async ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void> {
-    while (!this.#isReady(readiness)) {
-      await this.#changes.next(signal);
-      this.resource.assertLive();
-    }
+    while (!this.#isReady(readiness)) await this.#change(signal);
   }
 
   sendNow(bytes: Uint8Array): boolean {
@@ -142,18 +139,30 @@ export class UcxLink implements Link, Advancing {
     await Promise.resolve(this.sendNow(bytes));
   }
 
-  /** Carries out a step behind all others. @throws the signal's reason where it is aborted: the step goes on. */
-  async carryOut(step: Step, signal: AbortSignal | undefined): Promise<void> {
-    const mark = this.#begin(step);
+  /**
+   * Carries out a step behind all others. Returns false where the other side has ended before it was over.
+   *
+   * @throws the signal's reason where it is aborted: the step goes on.
+   */
+  async carryOut(step: Step, signal: AbortSignal | undefined): Promise<boolean> {
+    const code = this.lane.give([step]);
+    if (code !== 0) this.#lose(ucxError(code, step.fn));
+    const mark = this.lane.given;
     for (const end = performance.now() + POLLING_MS; this.lane.poll(mark) < mark && performance.now() < end;) {
       libc().sched_yield(); // the other side may need this core
     }
     this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
-    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
+    while (this.lane.poll(mark) < mark) await this.#change(signal);
     this.resource.assertLive();
-    if (this.#failure !== undefined) throw this.#failure;
-    // Who was away for so long was given up by the other side, whose memory is in use by others now.
-    if (performance.now() - this.#heard > this.#timeout) throw this.#late();
+    if (this.#failure === undefined) {
+      // Who was away for so long was given up by the other side, whose memory is in use by others now.
+      if (this.#isLate) throw this.#late();
+      return true;
+    }
+    // The stream says whether it has ended, perhaps a moment after UCX has lost it.
+    while (this.#beats !== undefined && !this.#hasEnded && !this.#isLate) await this.#change(signal);
+    if (this.#hasEnded) return false;
+    throw this.#failure;
   }
 
   /** Each frame that a reader was notified of is at the writer's until the reader has released it. */
@@ -205,6 +214,15 @@ export class UcxLink implements Link, Advancing {
     this.#changes.tell();
   }
 
+  async #change(signal: AbortSignal | undefined): Promise<void> {
+    await this.#changes.next(signal);
+    this.resource.assertLive();
+  }
+
+  get #isLate(): boolean {
+    return performance.now() - this.#heard > this.#timeout;
+  }
+
   #late(): Error {
     return ucxError(UCS_ERR_TIMED_OUT, "a ring's link");
   }
@@ -225,7 +243,7 @@ export class UcxLink implements Link, Advancing {
   }
 
   #beat(): void {
-    if (performance.now() - this.#heard > this.#timeout) return this.#lose(this.#late());
+    if (this.#isLate) return this.#lose(this.#late());
     if (this.#isSending) return;
     this.#isSending = true;
     const sent = this.#stream.send(BEAT).catch(() => {}); // its reader finds out why

@@ -329,7 +329,7 @@ class UcxDoor implements Door {
  */
 async function met(link: UcxLink): Promise<void> {
   try {
-    await link.carryOut(FLUSH, undefined);
+    await link.carryOut(FLUSH, undefined); // it has not begun: where the other side ends, this throws
   } catch (error) {
     throw undone(error, [() => link.resource.dispose()], "meeting the other side of a ring");
   }
