@@ -42,6 +42,9 @@ export interface LinkInit {
 /** How long a step is polled for before it is waited for, which takes about as long. */
 const POLLING_MS = 0.2;
 
+/** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
+const VERDICT_MS = 500;
+
 /** A message on its way into memory of this side's. */
 interface Receiving {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -159,10 +162,23 @@ export class UcxLink implements Link, Advancing {
       if (this.#isLate) throw this.#late();
       return true;
     }
-    // The stream says whether it has ended, perhaps a moment after UCX has lost it.
-    while (this.#beats !== undefined && !this.#hasEnded && !this.#isLate) await this.#change(signal);
+    if (this.#beats !== undefined) await this.#verdict(signal);
     if (this.#hasEnded) return false;
     throw this.#failure;
+  }
+
+  /** UCX has lost the other side. Waits for the stream to say that it has ended: it does a moment later, if it does. */
+  async #verdict(signal: AbortSignal | undefined): Promise<void> {
+    let isOver = false;
+    const timer = setTimeout(() => {
+      isOver = true;
+      this.#changes.tell();
+    }, VERDICT_MS);
+    try {
+      while (!this.#hasEnded && !isOver) await this.#change(signal);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Each frame that a reader was notified of is at the writer's until the reader has released it. */
