@@ -77,6 +77,9 @@ export class UcxLink implements Link, Advancing {
   /** How many notices this side has sent, and how many have come. */
   #said = 0;
   #heardOf = 0;
+  /** Has UCX lost the other side? */
+  #isLost = false;
+  #verdict: ReturnType<typeof setTimeout> | undefined;
   #beats: ReturnType<typeof setInterval> | undefined;
 
   /** Takes the stream over. */
@@ -88,7 +91,8 @@ export class UcxLink implements Link, Advancing {
     this.#sends = sends;
     this.#timeout = timeout;
     [this.lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
-      const lane = new UcxLane(worker, address, timeout, { failed: (_mark, error) => this.#lose(error) });
+      const lane = new UcxLane(worker, address, timeout, { failed: (_mark, error) => this.#suspect(error) });
+      undo.push(() => clearTimeout(this.#verdict)); // closing the lane may begin it
       undo.push(() => lane.close());
       worker.join(this);
       undo.push(() => this.#leave());
@@ -148,37 +152,19 @@ export class UcxLink implements Link, Advancing {
    * @throws the signal's reason where it is aborted: the step goes on.
    */
   async carryOut(step: Step, signal: AbortSignal | undefined): Promise<boolean> {
-    const code = this.lane.give([step]);
-    if (code !== 0) this.#lose(ucxError(code, step.fn));
-    const mark = this.lane.given;
+    const mark = this.#begin(step);
     for (const end = performance.now() + POLLING_MS; this.lane.poll(mark) < mark && performance.now() < end;) {
       libc().sched_yield(); // the other side may need this core
     }
     this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
     while (this.lane.poll(mark) < mark) await this.#change(signal);
     this.resource.assertLive();
-    if (this.#failure === undefined) {
-      // Who was away for so long was given up by the other side, whose memory is in use by others now.
-      if (this.#isLate) throw this.#late();
-      return true;
-    }
-    if (this.#beats !== undefined) await this.#verdict(signal);
+    while (this.#isLost && !this.#isReady("hang-up")) await this.#change(signal);
     if (this.#hasEnded) return false;
-    throw this.#failure;
-  }
-
-  /** UCX has lost the other side. Waits for the stream to say that it has ended: it does a moment later, if it does. */
-  async #verdict(signal: AbortSignal | undefined): Promise<void> {
-    let isOver = false;
-    const timer = setTimeout(() => {
-      isOver = true;
-      this.#changes.tell();
-    }, VERDICT_MS);
-    try {
-      while (!this.#hasEnded && !isOver) await this.#change(signal);
-    } finally {
-      clearTimeout(timer);
-    }
+    if (this.#failure !== undefined) throw this.#failure;
+    // Who was away for so long was given up by the other side, whose memory is in use by others now.
+    if (this.#isLate) throw this.#late();
+    return true;
   }
 
   /** Each frame that a reader was notified of is at the writer's until the reader has released it. */
@@ -217,12 +203,20 @@ export class UcxLink implements Link, Advancing {
 
   #begin(step: Step): number {
     const code = this.lane.give([step]);
-    if (code !== 0) throw ucxError(code, step.fn);
+    if (code !== 0) this.#suspect(ucxError(code, step.fn));
     return this.lane.given;
   }
 
   #isReady(readiness: Readiness): boolean {
     return this.#failure !== undefined || this.#hasEnded || (readiness === "read" && this.#inbox.length > 0);
+  }
+
+  /** UCX has lost the other side: it is a failure unless the stream says, a moment later, that the other side has ended. */
+  #suspect(error: unknown): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    if (this.#beats === undefined) return this.#lose(error);
+    this.#verdict = setTimeout(() => this.#hasEnded || this.#lose(error), VERDICT_MS);
   }
 
   #lose(error: unknown): void {
