@@ -14,7 +14,7 @@ import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/openc
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { CudaEnd, deviceOf, managedOf, type Memory, pinnedOf, virtualOf } from "./cuda_end.ts";
 import { hostEnd, oddHostEnd } from "./host_end.ts";
-import { buffersOf, OpenCLEnd } from "./opencl_end.ts";
+import { ASKED_OF_ACQUIRES, buffersOf, OpenCLEnd } from "./opencl_end.ts";
 import { MatEnd } from "./opencv_mat_end.ts";
 import { ANY_MAT, PROBES } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
@@ -178,6 +178,7 @@ function openInOpenCL(device: CudaDevice, location: "device" | "host", same: Ope
     target: buffers[0],
     elsewhere: buffers[1],
     expected: "as proven",
+    silent: ASKED_OF_ACQUIRES,
     ...from.rest,
     quiet: () => [from.rest, ...buffers].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => from.closeAll(...cls, ...buffers, graph),

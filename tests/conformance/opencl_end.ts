@@ -22,6 +22,9 @@ import { peersOf } from "./opencl_peers.ts";
 import { asBytes, separateFrame } from "./bytes.ts";
 import type { End, Foreign, Peers } from "./subject.ts";
 
+/** An acquire has no event: a marker asks what has become of it, and is tried again where it was refused. */
+export const ASKED_OF_ACQUIRES: readonly string[] = ["opencl.clEnqueueMarkerWithWaitList"];
+
 /** A work-item a byte: loops are cut short on llvmpipe. */
 const SOURCE = `
 kernel void copy(global uchar* to, ulong at, global const uchar* from, ulong begin) {

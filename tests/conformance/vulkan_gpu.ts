@@ -4,7 +4,7 @@ import type { HasLine } from "../../src/core/device/semaphore.ts";
 import type { Context } from "../../src/core/graph/context.ts";
 import { CudaEnd, deviceOf, virtualOf } from "./cuda_end.ts";
 import { CudaImageEnd } from "./cuda_image.ts";
-import { buffersOf, OpenCLEnd } from "./opencl_end.ts";
+import { ASKED_OF_ACQUIRES, buffersOf, OpenCLEnd } from "./opencl_end.ts";
 import { ImageEnd } from "./opencl_image.ts";
 import type { ImageType } from "../../src/opencl/mod.ts";
 import type { Candidate, End, Subject, Variants } from "./subject.ts";
@@ -60,16 +60,27 @@ interface Edge {
   readonly ends: readonly [source: Opens, target: Opens];
   readonly variants?: Variants;
   readonly device?: string;
+  readonly silent?: readonly string[];
 }
 
 const LAYERED = { variants: LAYERS.variants, device: "layers" };
 
 const EDGES: readonly Edge[] = [
-  { edge: "vulkan→opencl", ends: [vulkanBuffers, openclBuffers] },
+  { edge: "vulkan→opencl", ends: [vulkanBuffers, openclBuffers], silent: ASKED_OF_ACQUIRES },
   { edge: "vulkan→cuda", ends: [vulkanBuffers, cudaBuffers] },
   { edge: "cuda.virtual→vulkan", ends: [cudaVirtual, vulkanBuffers] },
-  { edge: "vulkan.image→opencl.image", ends: [vulkanImages(), openclImages("2D")], variants: PLAIN_IMAGES },
-  { edge: "vulkan.image→opencl.image", ends: [vulkanImages(LAYERS), openclImages("2D array")], ...LAYERED },
+  {
+    edge: "vulkan.image→opencl.image",
+    ends: [vulkanImages(), openclImages("2D")],
+    variants: PLAIN_IMAGES,
+    silent: ASKED_OF_ACQUIRES,
+  },
+  {
+    edge: "vulkan.image→opencl.image",
+    ends: [vulkanImages(LAYERS), openclImages("2D array")],
+    ...LAYERED,
+    silent: ASKED_OF_ACQUIRES,
+  },
   { edge: "vulkan.image→cuda.image", ends: [vulkanImages(), cudaImages()], variants: PLAIN_IMAGES },
   { edge: "vulkan.image→cuda.image", ends: [vulkanImages(LAYERS), cudaImages(LAYERS)], ...LAYERED },
 ];

@@ -17,7 +17,7 @@ function release(struct: Address): void {
 }
 
 test("a loan on a consumer's stream, and its release", async (cuda) => {
-  using tensor = cuda.allocate(MATRIX);
+  using tensor = cuda.allocate({ shape: [1 << 14, 1 << 13], dtype: "f32" }); // the consumer finds its fill under way
   await swept(
     () => {
       using theirs = cuda.createStream();

@@ -24,7 +24,6 @@ export class Network implements AsyncDisposable {
 
   /** Returns what the kernel did not permit. */
   async make(): Promise<string | undefined> {
-    if (await Deno.stat("/usr/sbin/ip").then(() => false, () => true)) return "no ip program";
     for (const name of [this.owner, this.reader]) if (!await run("ip", "netns", "add", name)) return "no namespaces";
     const pair = ["type", "veth", "peer", "name", "sp1", "netns", this.reader];
     if (!await run("ip", "-n", this.owner, "link", "add", "sp0", ...pair)) return "no veth devices";
@@ -48,6 +47,7 @@ export class Network implements AsyncDisposable {
 }
 
 const absent = missing ?? await (async () => {
+  if (await Deno.stat("/usr/sbin/ip").then(() => false, () => true)) return "no ip program";
   await using network = new Network();
   return await network.make();
 })();
