@@ -107,6 +107,28 @@ ucxTest("ring: a reader whose wait is given up gets the frame by its next one", 
   await ring.flush();
 });
 
+for (const whenFull of ["wait", "drop-oldest"] as const) {
+  ucxTest(`ring: with ${whenFull}, a reader that keeps all frames but one gets each that follows`, async () => {
+    const { ucx, rings } = openRings(["tcp"]);
+    await using _ = ucx;
+    const path = freshPath();
+    await using ring = create(rings, path, 3, whenFull);
+    await using reader = await open(rings, path);
+    await ring.joined();
+    const signal = AbortSignal.timeout(30_000);
+    using kept = new DisposableStack();
+    const frames: HostFrame[] = [];
+    for (let i = 1; i <= 8; i++) {
+      await publish(ring, i);
+      const frame = (await reader.next({ signal }))!;
+      if (i <= 2) frames.push(kept.use(frame));
+      assertEquals(valueOf(frame), i);
+      if (i > 2) frame[Symbol.dispose]();
+    }
+    assertEquals(frames.map(valueOf), [1, 2]);
+  });
+}
+
 ucxTest("ring: with drop-oldest a slow reader misses frames, and the writer does not wait", async () => {
   const { ucx: _ucx, rings } = openRings(["tcp"]);
   await using _ = _ucx;
@@ -176,6 +198,15 @@ ucxTest("ring: a ring of tensors, and frames whose rows have gaps", async () => 
     const [there] = got.planes ?? [got];
     assertEquals([there.layout.strides, there.bytes()[0]], [plane.layout.strides, 3]);
   }
+});
+
+ucxTest("ring: frames that lie in several ways make no ring", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const info = imageInfo({ format: "RGB", width: 5, height: 7 });
+  const frames = [host.allocateFrame(info), host.allocateFrame(info, { rowAlign: 64 })];
+  assertThrows(() => rings.create(freshPath(), { frames }), ArgumentError, "frames[1]: its bytes lie in another way");
+  for (const frame of frames) frame[Symbol.dispose]();
 });
 
 ucxTest("ring: a secret lets in who knows it, and nobody else", async () => {

@@ -51,8 +51,8 @@ export interface Joined<T extends Tensor | Frame> {
   readonly frames: readonly T[];
   readonly whenFull: WhenFull;
   /**
-   * Brings the bytes of a frame that was announced, where its memory is not the writer's own. The writer has its frame back
-   * then; the one here is brought again when the program has disposed it.
+   * Brings the bytes of a frame that was announced into one of `frames`, whichever the program has not, where its memory is
+   * not the writer's own. The writer has its frame back then. Resolves to false where it has ended before.
    */
-  readonly fetch?: (index: number, signal: AbortSignal | undefined) => Promise<void>;
+  readonly fetch?: (index: number, into: number, signal: AbortSignal | undefined) => Promise<boolean>;
 }

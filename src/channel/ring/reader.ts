@@ -32,6 +32,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   readonly #fetch: Joined<T>["fetch"];
   readonly #frames: readonly ReusedFrame<T>[];
   readonly #whenFull: WhenFull;
+  /** What the program has, by its place among the frames. */
   readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
   /** However many tasks wait for a frame, a notice wakes one of them. */
@@ -165,17 +166,28 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (told === "ended") return undefined;
     if (this.#fetch === undefined) return this.#lend(told);
     this.#comes = told;
-    if (this.#inHand.has(told.index)) await this.#untilFree(told.index, signal);
-    await this.#fetch(told.index, signal);
+    const into = this.#free() ?? await this.#untilFree(signal);
+    const hasCome = await this.#fetch(told.index, into, signal);
     this.#comes = undefined;
+    if (!hasCome) return undefined;
     tellWriter(this.#link, this.resource.name, NOTICES.released, told);
-    return this.#lend(told);
+    return this.#lend(told, into);
   }
 
-  async #untilFree(index: number, signal: AbortSignal | undefined): Promise<void> {
-    const ask = () => this.#inHand.has(index) && this.resource.isLive ? undefined : true;
-    await this.#polling.until(ask, () => this.#freed.next(signal), false, () => this.#nameItself());
+  /** A frame that the program has not. */
+  #free(): number | undefined {
     this.resource.assertLive();
+    const place = this.#frames.findIndex((_, i) => !this.#inHand.has(i));
+    return place < 0 ? undefined : place;
+  }
+
+  async #untilFree(signal: AbortSignal | undefined): Promise<number> {
+    return await this.#polling.until(
+      () => this.#free(),
+      () => this.#freed.next(signal),
+      false,
+      () => this.#nameItself(),
+    );
   }
 
   /** The next frame that the writer has announced, if any. */
@@ -199,7 +211,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 
   get #most(): number {
-    return mostHeld(this.#frames.length, this.#whenFull);
+    return this.#fetch === undefined ? mostHeld(this.#frames.length, this.#whenFull) : this.#frames.length;
   }
 
   get #hasAll(): boolean {
@@ -211,7 +223,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     this.#isNamed = true;
     warn(
       `${this.resource.name} waits: this program has had ${this.#most} of its ${this.#frames.length} frames for ` +
-        `${SLOW_MS / 1000} s${this.#whenFull === "wait" ? "" : ", and the last is the writer's to fill"}. Dispose one.`,
+        `${SLOW_MS / 1000} s${
+          this.#most === this.#frames.length ? "" : ", and the last is the writer's to fill"
+        }. Dispose one.`,
     );
   }
 
@@ -225,7 +239,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (sequence <= this.#last) throw badMessage("sequence", `expected more than ${this.#last}, got ${sequence}.`);
   }
 
-  #lend({ index, sequence, timestamp, known }: Told): T {
+  #lend({ index, sequence, timestamp, known }: Told, place: number = index): T {
     const notice: Notice = { index, sequence, timestamp };
     if (this.#begun) this.#missed += sequence - this.#last - 1;
     this.#begun = true;
@@ -235,13 +249,13 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const { name } = this.resource;
     const freed = this.#fetch && this.#freed;
     const atEnd = () => {
-      inHand.delete(index);
+      inHand.delete(place);
       if (freed === undefined) tellWriter(link, name, NOTICES.released, notice);
       else freed.tell();
     };
-    const reused = this.#frames[index];
+    const reused = this.#frames[place];
     const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});
-    inHand.set(index, notice);
+    inHand.set(place, notice);
     if (frame instanceof Frame) {
       const { metadata } = frame;
       if (metadata.get("source")?.sequence === undefined) metadata.set("source", { sequence });

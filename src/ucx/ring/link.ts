@@ -42,6 +42,9 @@ export interface LinkInit {
 /** How long a step is polled for before it is waited for, which takes about as long. */
 const POLLING_MS = 0.2;
 
+/** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
+const VERDICT_MS = 500;
+
 /** A message on its way into memory of this side's. */
 interface Receiving {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -74,6 +77,9 @@ export class UcxLink implements Link, Advancing {
   /** How many notices this side has sent, and how many have come. */
   #said = 0;
   #heardOf = 0;
+  /** Has UCX lost the other side? */
+  #isLost = false;
+  #verdict: ReturnType<typeof setTimeout> | undefined;
   #beats: ReturnType<typeof setInterval> | undefined;
 
   /** Takes the stream over. */
@@ -85,7 +91,8 @@ export class UcxLink implements Link, Advancing {
     this.#sends = sends;
     this.#timeout = timeout;
     [this.lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
-      const lane = new UcxLane(worker, address, timeout, { failed: (_mark, error) => this.#lose(error) });
+      const lane = new UcxLane(worker, address, timeout, { failed: (_mark, error) => this.#suspect(error) });
+      undo.push(() => clearTimeout(this.#verdict)); // closing the lane may begin it
       undo.push(() => lane.close());
       worker.join(this);
       undo.push(() => this.#leave());
@@ -112,17 +119,14 @@ export class UcxLink implements Link, Advancing {
   take<T>(look: Look<T>): T | "later" | "ended" {
     this.resource.assertLive();
     advanceAll(); // this program may be the other side of another ring
+    if (this.#hasEnded) return "ended"; // what was announced and not brought has gone with it
     if (this.#failure !== undefined) throw this.#failure;
     const notice = this.#inbox.shift();
-    if (notice !== undefined) return look(notice, notice.byteLength, NO_FDS);
-    return this.#hasEnded ? "ended" : "later";
+    return notice === undefined ? "later" : look(notice, notice.byteLength, NO_FDS);
   }
 
   async ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void> {
-    while (!this.#isReady(readiness)) {
-      await this.#changes.next(signal);
-      this.resource.assertLive();
-    }
+    while (!this.#isReady(readiness)) await this.#change(signal);
   }
 
   sendNow(bytes: Uint8Array): boolean {
@@ -142,26 +146,31 @@ export class UcxLink implements Link, Advancing {
     await Promise.resolve(this.sendNow(bytes));
   }
 
-  /** Carries out a step behind all others. @throws the signal's reason where it is aborted: the step goes on. */
-  async carryOut(step: Step, signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * Carries out a step behind all others. Returns false where the other side has ended before it was over.
+   *
+   * @throws the signal's reason where it is aborted: the step goes on.
+   */
+  async carryOut(step: Step, signal: AbortSignal | undefined): Promise<boolean> {
     const mark = this.#begin(step);
     for (const end = performance.now() + POLLING_MS; this.lane.poll(mark) < mark && performance.now() < end;) {
       libc().sched_yield(); // the other side may need this core
     }
     this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
-    while (this.lane.poll(mark) < mark) await this.#changes.next(signal);
+    while (this.lane.poll(mark) < mark) await this.#change(signal);
     this.resource.assertLive();
+    while (this.#isLost && !this.#isReady("hang-up")) await this.#change(signal);
+    if (this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
     // Who was away for so long was given up by the other side, whose memory is in use by others now.
-    if (performance.now() - this.#heard > this.#timeout) throw this.#late();
+    if (this.#isLate) throw this.#late();
+    return true;
   }
 
   /** Each frame that a reader was notified of is at the writer's until the reader has released it. */
   async sent(signal: AbortSignal | undefined): Promise<void> {
-    while (this.#heardOf < this.#said && this.#failure === undefined && !this.#hasEnded) {
-      await this.#changes.next(signal);
-      this.resource.assertLive();
-    }
+    const isOver = () => this.#failure !== undefined || this.#hasEnded || !this.resource.isLive;
+    while (this.#heardOf < this.#said && !isOver()) await this.#changes.next(signal);
   }
 
   /** Takes what has come: UCX calls nobody back. */
@@ -194,7 +203,7 @@ export class UcxLink implements Link, Advancing {
 
   #begin(step: Step): number {
     const code = this.lane.give([step]);
-    if (code !== 0) throw ucxError(code, step.fn);
+    if (code !== 0) this.#suspect(ucxError(code, step.fn));
     return this.lane.given;
   }
 
@@ -202,9 +211,26 @@ export class UcxLink implements Link, Advancing {
     return this.#failure !== undefined || this.#hasEnded || (readiness === "read" && this.#inbox.length > 0);
   }
 
+  /** UCX has lost the other side: it is a failure unless the stream says, a moment later, that the other side has ended. */
+  #suspect(error: unknown): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    if (this.#beats === undefined) return this.#lose(error);
+    this.#verdict = setTimeout(() => this.#hasEnded || this.#lose(error), VERDICT_MS);
+  }
+
   #lose(error: unknown): void {
     this.#failure ??= error;
     this.#changes.tell();
+  }
+
+  async #change(signal: AbortSignal | undefined): Promise<void> {
+    await this.#changes.next(signal);
+    this.resource.assertLive();
+  }
+
+  get #isLate(): boolean {
+    return performance.now() - this.#heard > this.#timeout;
   }
 
   #late(): Error {
@@ -227,7 +253,7 @@ export class UcxLink implements Link, Advancing {
   }
 
   #beat(): void {
-    if (performance.now() - this.#heard > this.#timeout) return this.#lose(this.#late());
+    if (this.#isLate) return this.#lose(this.#late());
     if (this.#isSending) return;
     this.#isSending = true;
     const sent = this.#stream.send(BEAT).catch(() => {}); // its reader finds out why

@@ -34,14 +34,24 @@ export function placed(mapped: Mapped, argument: string): Placed {
   return { layout: bytes, address: hostPlaceOf(first, argument), owner: mapped.resource };
 }
 
+/** Throws unless a reader's memory for one of them takes each: it brings a frame to wherever it has room. @throws {ArgumentError} */
+export function assertAlike(frames: readonly Mapped[]): void {
+  const planes = frames.map((frame, i) => JSON.stringify(planesIn(extentOf(frame, `frames[${i}]`))));
+  const other = planes.findIndex((one) => one !== planes[0]);
+  if (other < 0) return;
+  const remedy = "Allocate all of them alike.";
+  throw checks.wrong(`frames[${other}]`, "its bytes lie in another way than those of the first.", remedy);
+}
+
 /** What a reader has to know of a frame: a message of the channel's, whose memory the reader makes. */
 export function described(mapped: Mapped, argument: string): Uint8Array<ArrayBuffer> {
-  const { planes, first, byteLength } = extentOf(mapped, argument);
+  const extent = extentOf(mapped, argument);
+  const { byteLength } = extent;
   const description: Description = {
     memory: "memfd",
     access: "read",
     objects: [{ offset: 0, byteLength }],
-    planes: planes.map(({ layout, grant }) => moved(layout, grant.start - first.grant.start)),
+    planes: planesIn(extent),
     ...(mapped instanceof Frame ? { info: mapped.info, metadata: mapped.metadata } : {}),
   };
   try {
@@ -49,6 +59,11 @@ export function described(mapped: Mapped, argument: string): Uint8Array<ArrayBuf
   } catch (error) {
     throw asArgument(error, argument, `no message can describe ${mapped.name}`);
   }
+}
+
+/** Its planes, from its first byte on. */
+function planesIn({ planes, first }: ReturnType<typeof extentOf>) {
+  return planes.map(({ layout, grant }) => moved(layout, grant.start - first.grant.start));
 }
 
 function extentOf(mapped: Mapped, argument: string) {
@@ -66,6 +81,8 @@ export interface Room {
   readonly frame: Tensor | Frame;
   readonly address: Address;
   readonly byteLength: number;
+  /** How its bytes lie, in words. */
+  readonly planes: string;
 }
 
 /**
@@ -81,7 +98,7 @@ export function roomFor(
 ): Room {
   const { kind, body } = decoded(message, FDS);
   if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, a frame's, got ${kind}.`);
-  const { memory, objects: [{ offset, byteLength }, ...others], access } = descriptionIn(jsonIn(body));
+  const { memory, objects: [{ offset, byteLength }, ...others], access, planes } = descriptionIn(jsonIn(body));
   if (memory !== "memfd" || access !== "read") throw badMessage("memory", "expected a memfd to read.");
   if (offset !== 0 || others.length > 0) throw badMessage("objects", "expected one that begins at 0.");
   const { fd, memfd } = createMemfd(byteLength, undo);
@@ -90,5 +107,5 @@ export function roomFor(
   const address = mapPages(NULL, pages, fd);
   undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
-  return { frame, address, byteLength };
+  return { frame, address, byteLength, planes: JSON.stringify(planes) };
 }

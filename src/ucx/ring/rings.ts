@@ -1,4 +1,4 @@
-import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
+import type { UcpContextH, UcpRkeyH } from "../../../ffi/ucx/handles.ts";
 import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
@@ -10,20 +10,22 @@ import { type RingOptions, ringOptions } from "../../channel/ring/ring.ts";
 import { RingWriter } from "../../channel/ring/writer.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
+import { unlessAborted } from "../../core/device/fence.ts";
+import { DisposedError } from "../../core/errors.ts";
 import { keepFor } from "../../core/life/finalizers.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { FLUSH } from "../endpoint.ts";
-import { checks, ucp, ucxError } from "../library.ts";
+import { FLUSH, type Step } from "../endpoint.ts";
+import { API, checks, ucp, ucxError } from "../library.ts";
 import { serve } from "../share.ts";
 import { type Ticket, unpackTicket } from "../ticket.ts";
 import type { UcpWorker } from "../worker.ts";
 import { helloOf, receiveHello, sendHello } from "./handshake.ts";
 import { UcxLink } from "./link.ts";
-import { described, placed, type Room, roomFor } from "./memory.ts";
+import { assertAlike, described, placed, type Room, roomFor } from "./memory.ts";
 import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions } from "./sockets.ts";
 import { type Conn, Stream } from "./stream.ts";
 
@@ -83,6 +85,7 @@ export class UcxRings extends Printed {
     this.#owner.assertLive();
     const argument = (i: number) => `frames[${i}]`;
     const memory = frames.map((frame, i) => placed(frame, argument(i)));
+    assertAlike(frames);
     const descriptions = frames.map((frame, i) => described(frame, argument(i)));
     const undo: Undo = [];
     return allOrNothing("making a ring", () => {
@@ -112,21 +115,35 @@ export class UcxRings extends Printed {
     const { targets } = channelOptions(channel);
     this.#owner.assertLive();
     signal?.throwIfAborted();
-    const conn = await connected(this.#meeting, address);
+    const ending = new AbortController();
+    const given = signal === undefined ? [] : [signal];
+    using _ = this.#visit(() => ending.abort(new DisposedError(`${this.#owner.name} was disposed.`, { api: API })));
     const joined = await within(
-      conn,
+      connected(this.#meeting, address),
       this.#meeting.timeout,
-      signal,
+      AbortSignal.any([...given, ending.signal]),
       (stream) => this.#join<T>(stream, address, targets),
     );
     try {
+      this.#owner.assertLive();
       const reader = new RingReader<T>(joined, `ring at ${address}`);
       reader.resource.dependOn(this.#owner);
       keepFor(reader, this);
       return reader;
     } catch (error) {
-      throw undone(error, [() => joined.link.resource.dispose()], "opening a ring");
+      const frames = joined.frames.map((frame) => () => frame[Symbol.dispose]());
+      throw undone(error, [() => joined.link.resource.dispose(), ...frames], "opening a ring");
     }
+  }
+
+  /** Keeps the worker going, which the writer's reaches, for as long as there is one. `atEnd` is called at its end, too. */
+  #visit(atEnd: () => void): Disposable {
+    const visitor = { look() {} };
+    const undo = [() => this.#worker.leave(visitor), atEnd];
+    const resource = new Resource({ name: `visit to a ring by ${this.#owner.name}`, undo });
+    resource.dependOn(this.#owner);
+    this.#worker.join(visitor);
+    return { [Symbol.dispose]: () => resource.dispose() };
   }
 
   async #join<T extends Tensor | Frame>(
@@ -138,9 +155,6 @@ export class UcxRings extends Printed {
     await this.#meeting.admit(stream, "reader");
     const hello = helloOf(this.#worker.address);
     await sendHello(stream, hello);
-    const meeting = { look() {} };
-    this.#worker.join(meeting); // the writer's reaches it
-    using _ = { [Symbol.dispose]: () => this.#worker.leave(meeting) };
     const { count, whenFull } = beginningIn(await stream.receive(LONGEST_MESSAGE), 0);
     const messages: Uint8Array<ArrayBuffer>[] = [];
     for (let i = 0; i < count; i++) messages.push(await stream.receive(LONGEST_MESSAGE));
@@ -156,11 +170,13 @@ export class UcxRings extends Printed {
         frames.use(room.frame);
         return room;
       });
-      for (const [i, { byteLength }] of rooms.entries()) assertSame(byteLength, tensors[i].layout.byteLength);
+      for (const [i, room] of rooms.entries()) assertSame(room, rooms[0], tensors[i].layout.byteLength);
       const { released: sends, published: takes } = hello;
       const made = link = new UcxLink({ name, worker: this.#worker, address, stream, sends, takes, timeout }, undo);
-      const gets = tensors.map(({ key, address }, i) => getting(rooms[i], address, made.lane.unpack(key)));
-      const fetch = (index: number, signal: AbortSignal | undefined) => made.carryOut(gets[index], signal);
+      made.resource.dependOn(this.#owner); // it may end before there is a reader
+      const there = tensors.map(({ key, address }) => ({ address, key: made.lane.unpack(key) }));
+      const fetch = (index: number, into: number, signal: AbortSignal | undefined) =>
+        made.carryOut(getting(there[index], rooms[into]), signal);
       return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
     }, undo);
     await met(joined.link);
@@ -170,10 +186,17 @@ export class UcxRings extends Printed {
   }
 }
 
-function getting({ address, byteLength }: Room, from: bigint, key: ReturnType<UcxLink["lane"]["unpack"]>) {
-  const start: Parameters<UcxLink["carryOut"]>[0]["start"] = (endpoint, param) =>
-    ucp().ucp_get_nbx(endpoint, address, BigInt(byteLength), from, key, param);
-  return { fn: "ucp_get_nbx", start };
+/** A frame of the writer's. */
+interface There {
+  readonly address: bigint;
+  readonly key: UcpRkeyH;
+}
+
+function getting({ address: from, key }: There, { address, byteLength }: Room): Step {
+  return {
+    fn: "ucp_get_nbx",
+    start: (endpoint, param) => ucp().ucp_get_nbx(endpoint, address, BigInt(byteLength), from, key, param),
+  };
 }
 
 /** The writer's memory. A ticket that makes no sense is its message's fault. */
@@ -188,9 +211,11 @@ function ticketIn(bytes: Uint8Array<ArrayBuffer>, count: number): Ticket {
   throw badMessage("ticket", `expected ${count} frames, got ${ticket.tensors.length}.`);
 }
 
-function assertSame(described: number, shared: number): void {
-  if (described === shared) return;
-  throw badMessage("ticket", `a frame has ${described} bytes, and ${shared} of it are shared.`);
+function assertSame({ byteLength, planes }: Room, first: Room, shared: number): void {
+  if (byteLength !== shared) {
+    throw badMessage("ticket", `a frame has ${byteLength} bytes, and ${shared} of it are shared.`);
+  }
+  if (planes !== first.planes) throw badMessage("planes", "frames of one ring lie in several ways.");
 }
 
 function listening(meeting: Meeting, address: string): UcxListener {
@@ -209,22 +234,22 @@ async function connected(meeting: Meeting, address: string): Promise<Conn> {
   }
 }
 
-/** Has both sides agree in time; closes the connection if they do not. */
+/** Has both sides agree in time; closes the connection if they do not, also where it comes later. */
 async function within<R>(
-  conn: Conn,
+  coming: Promise<Conn>,
   timeout: number,
   signal: AbortSignal | undefined,
   agree: (stream: Stream) => Promise<R>,
 ): Promise<R> {
-  const stream = new Stream(conn);
   const late = AbortSignal.timeout(timeout);
   const over = signal === undefined ? late : AbortSignal.any([signal, late]);
-  const close = () => stream.close();
+  const opened = coming.then((conn) => new Stream(conn));
+  const close = () => void opened.then((stream) => stream.close(), () => {});
   over.addEventListener("abort", close);
   try {
-    return await agree(stream);
+    return await agree(await unlessAborted(opened, over));
   } catch (error) {
-    stream.close();
+    close();
     signal?.throwIfAborted();
     throw late.aborted ? ucxError(UCS_ERR_TIMED_OUT, "the handshake of a ring", { cause: error }) : error;
   } finally {
@@ -276,7 +301,7 @@ class UcxDoor implements Door {
     const { timeout } = this.#meeting;
     this.#arriving++;
     try {
-      return await within(conn, timeout, undefined, async (stream) => {
+      return await within(Promise.resolve(conn), timeout, undefined, async (stream) => {
         await this.#meeting.admit(stream, "writer");
         const { worker: address, published: sends, released: takes } = await receiveHello(stream);
         ring.assertLive();
@@ -304,7 +329,7 @@ class UcxDoor implements Door {
  */
 async function met(link: UcxLink): Promise<void> {
   try {
-    await link.carryOut(FLUSH, undefined);
+    await link.carryOut(FLUSH, undefined); // it has not begun: where the other side ends, this throws
   } catch (error) {
     throw undone(error, [() => link.resource.dispose()], "meeting the other side of a ring");
   }

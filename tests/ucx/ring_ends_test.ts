@@ -1,0 +1,106 @@
+// What ends while a ring over UCX is opened or ended: a context, a ring, a wait.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { DisposedError, host, ledger } from "../../mod.ts";
+import { type Conn, UcxContext } from "../../src/ucx/mod.ts";
+import { warningsOf } from "../warnings.ts";
+import { ucxTest } from "./help.ts";
+import { create, freshPath, type HostFrame, open, openRings, publish, unix, until } from "./ring_help.ts";
+
+/** A connection that calls back before each read and each write. */
+function watched(conn: Deno.Conn, before: () => void): Conn {
+  return {
+    read(bytes) {
+      before();
+      return conn.read(bytes);
+    },
+    write(bytes) {
+      before();
+      return conn.write(bytes);
+    },
+    close: () => conn.close(),
+  };
+}
+
+ucxTest("ring: open() throws where its context ends, in each of its steps, and leaves nothing", async () => {
+  const path = freshPath();
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  await using ring = create(rings, path);
+  const alive = ledger.alive;
+  const endsAt = async (step: number) => {
+    const own = UcxContext.open({ transports: ["tcp"] });
+    let left = step;
+    const connect = async (path: string) =>
+      watched(await unix().connect(path), () => {
+        if (left-- === 0) own[Symbol.dispose]();
+      });
+    const opening = own.rings({ connect }).open<HostFrame>(path, { contexts: [host] });
+    if (step < 0) own[Symbol.dispose](); // while it connects
+    const error = await opening.then(() => undefined, (error) => error);
+    const isOpen = own.resource.isLive;
+    own[Symbol.dispose]();
+    await until(() => ring.readers === 0, "the reader has gone");
+    assert(isOpen || error instanceof DisposedError, `at step ${step}: ${error}`);
+    return isOpen;
+  };
+  await warningsOf(async () => { // the writer turns those away that have ended
+    let step = -1;
+    while (!await endsAt(step)) step++;
+    assert(step >= 3, `there are only ${step} steps`);
+  });
+  assertEquals(ledger.alive, alive);
+});
+
+ucxTest("ring: open() is given up while it connects, and the connection that comes later is closed", async () => {
+  using ucx = UcxContext.open({ transports: ["tcp"] });
+  const comes = Promise.withResolvers<Conn>();
+  const connect = () => comes.promise;
+  const late = assertRejects(() => open(ucx.rings({ connect, timeout: 100 }), "nowhere"), Error, "UCS_ERR_TIMED_OUT");
+  const stop = new AbortController();
+  const contexts = [host];
+  const stopped = ucx.rings({ connect }).open("nowhere", { contexts, signal: stop.signal }).catch((error) => error);
+  stop.abort("enough");
+  assertEquals(await stopped, "enough");
+  await late;
+  let closed = 0;
+  comes.resolve({ read: () => Promise.reject(), write: () => Promise.reject(), close: () => void closed++ });
+  await until(() => closed === 2, "both are closed");
+});
+
+ucxTest("ring: end() ends where the ring is disposed while a reader has not read", async () => {
+  const path = freshPath();
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const ring = create(rings, path);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  await publish(ring, 1);
+  const end = ring.end();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  ring[Symbol.dispose]();
+  await end;
+  assert(reader.resource.isLive);
+});
+
+ucxTest("ring: next() returns undefined where the writer ends while a frame is on its way", async () => {
+  const { ucx: near, rings: here } = openRings(["tcp"]);
+  await using _ = near;
+  for (let i = 0; i < 5; i++) {
+    const path = freshPath();
+    const { ucx, rings } = openRings(["tcp"]);
+    const ring = create(rings, path);
+    await using reader = await open(here, path);
+    await ring.joined();
+    await publish(ring, 1);
+    await publish(ring, 2);
+    const stop = new AbortController();
+    const wait = reader.next({ signal: stop.signal });
+    await until(() => reader.resource.isLive, "a turn");
+    stop.abort("the bytes are on their way");
+    await wait.then((frame) => frame![Symbol.dispose](), () => {});
+    ucx[Symbol.dispose](); // its memory has gone
+    assertEquals(await reader.next(), undefined);
+    assertEquals(await reader.next(), undefined);
+  }
+});
