@@ -134,7 +134,8 @@ const missing = !(await hasCompiler("cc"))
 function assertMeasured({ id, ways }: FigureResult): void {
   for (const { name, time, samples } of ways) {
     const numbers = [...samples, ...Object.values(time)];
-    assert(numbers.length > 5 && numbers.every((n) => Number.isFinite(n) && n > 0), `${id}, ${name}: ${numbers}`);
+    // A few loads by C may take less than the clock's step.
+    assert(numbers.length > 5 && numbers.every((n) => Number.isFinite(n) && n >= 0), `${id}, ${name}: ${numbers}`);
   }
 }
 
