@@ -12,6 +12,10 @@ const PROOFS: Readonly<Record<string, { api: string } | { steps: readonly string
   Vulkan: { api: "vulkan" },
   EGL: { api: "egl" },
   channel: { steps: ["tests", "vulkan"] },
+  FFmpeg: { steps: ["ffmpeg"] },
+  DLPack: { steps: ["dlpack"] },
+  Python: { steps: ["dlpack"] },
+  pipeline: { steps: ["pipeline"] },
 };
 
 const ROWS = `${ROOT}/tests/conformance/results`;
