@@ -41,11 +41,11 @@ for (const platform of HERE.filter((name) => name !== "nvidia")) {
   });
 }
 
-recordedTest("virtual memory is CUDA's already, and memory without an fd goes nowhere by one", () => {
+recordedTest("virtual memory is CUDA's in place, and without an fd it goes nowhere by one", () => {
   using cuda = CudaContext.open();
   using graph = new MapperGraph([cuda]);
   using shared = cuda.virtual.allocate(BYTES);
-  assertStringIncludes(String(graph.explain(shared, cuda)), "it is CUDA memory already");
+  assertStringIncludes(String(graph.explain(shared, cuda)), "cuda.virtual→cuda: alias (the same device, and the same primary context)");
   using tensor = cuda.virtual.allocate({ ...BYTES, sharable: false });
   const [byFd] = cuda.virtual.ports.exports;
   assertEquals([byFd.kind, byFd.device], ["opaque-fd", { uuid: cuda.id.uuid! }]);
