@@ -48,6 +48,6 @@ recordedTest("virtual memory is CUDA's in place, and without an fd it goes nowhe
   assertStringIncludes(String(graph.explain(shared, cuda)), "cuda.virtual→cuda: alias (the same device, and the same primary context)");
   using tensor = cuda.virtual.allocate({ ...BYTES, sharable: false });
   const [byFd] = cuda.virtual.ports.exports;
-  assertEquals([byFd.kind, byFd.device], ["opaque-fd", { uuid: cuda.id.uuid! }]);
+  assertEquals([byFd.kind, byFd.device], ["opaque-fd", undefined]); // another GPU's OpenCL takes it too
   assertStringIncludes(byFd.refuse!(tensor.described.range)!.reason, "without an fd");
 });
