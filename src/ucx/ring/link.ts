@@ -219,8 +219,11 @@ export class UcxLink implements Link, Advancing {
     this.#verdict = setTimeout(() => this.#hasEnded || this.#lose(error), VERDICT_MS);
   }
 
+  /** A side that cannot go on leaves, though its program may not look at the ring: the other one sees the stream's end. */
   #lose(error: unknown): void {
     this.#failure ??= error;
+    clearInterval(this.#beats);
+    this.#stream.close();
     this.#changes.tell();
   }
 
@@ -243,9 +246,10 @@ export class UcxLink implements Link, Advancing {
         if (some.some((byte) => byte !== 0)) throw badMessage("stream", "expected signs of life alone.");
         this.#heard = performance.now();
       }
-      this.#hasEnded = true;
+      this.#hasEnded = this.#failure === undefined;
       this.#changes.tell();
     } catch (error) {
+      if (this.#failure !== undefined) return; // this side has closed it
       if (error instanceof Deno.errors.ConnectionReset) this.#hasEnded = true;
       else this.#lose(error);
       this.#changes.tell();
