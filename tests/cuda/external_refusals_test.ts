@@ -45,7 +45,10 @@ recordedTest("virtual memory is CUDA's in place, and without an fd it goes nowhe
   using cuda = CudaContext.open();
   using graph = new MapperGraph([cuda]);
   using shared = cuda.virtual.allocate(BYTES);
-  assertStringIncludes(String(graph.explain(shared, cuda)), "cuda.virtual→cuda: alias (the same device, and the same primary context)");
+  assertStringIncludes(
+    String(graph.explain(shared, cuda)),
+    "cuda.virtual→cuda: alias (the same device, and the same primary context)",
+  );
   using tensor = cuda.virtual.allocate({ ...BYTES, sharable: false });
   const [byFd] = cuda.virtual.ports.exports;
   assertEquals([byFd.kind, byFd.device], ["opaque-fd", undefined]); // another GPU's OpenCL takes it too
