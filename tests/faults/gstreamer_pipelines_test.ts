@@ -78,6 +78,16 @@ test("frames into a pipeline", "appsrc name=in ! fakesink", async ({ pipeline, g
   await pipeline.ended();
 });
 
+/** The end comes 40 ms later, so that it is waited for. */
+test(
+  "an end that is waited for",
+  `videotestsrc is-live=true num-buffers=4 ! ${SMALL},framerate=100/1 ! fakesink sync=true`,
+  async ({ pipeline }) => {
+    await pipeline.play();
+    await pipeline.ended();
+  },
+);
+
 test("a flush of what cannot seek", "appsrc name=in ! fakesink", async ({ pipeline, graph, gst }) => {
   const writer = pipeline.source("in", GRAY).getWriter();
   writer.closed.catch(() => {});
