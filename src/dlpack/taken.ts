@@ -83,8 +83,8 @@ export function take(address: bigint, options: FromDLPackOptions, said?: number)
   if (isReadOnly && writes(access)) throw readOnly();
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
-  const { arrays, memory } = devices.arraysIn(contexts, said ?? given.device_type, given.device_id, "device", data);
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
+  const { arrays, memory } = devices.arraysIn(contexts, said ?? given.device_type, given.device_id, "device", data);
   if (byte_offset > Number.MAX_SAFE_INTEGER || data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");
   }

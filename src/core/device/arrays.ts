@@ -40,7 +40,8 @@ export class ArrayDevices {
 
   /**
    * The arrays of the context that is for a device, and which memory of it is meant. The number counts for memory that a
-   * device alone reaches: for other memory, libraries disagree what to say. Of unified memory, each driver is asked.
+   * device alone reaches: for other memory, libraries disagree what to say. Where several contexts may have unified memory,
+   * each driver is asked.
    *
    * @param argument what has said so
    * @param address where the memory begins
@@ -54,8 +55,8 @@ export class ArrayDevices {
     for (const context of contexts) {
       if (context?.arrays === undefined || !apis.includes(context.api)) continue;
       const found = context.arrays;
-      const isIts = memory === "unified" ? found.hasUnified?.(address) : found.ordinal === ordinal;
-      if (isIts) return { arrays: found, memory };
+      const isAsked = memory === "unified" && contexts.length > 1;
+      if (isAsked ? found.hasUnified?.(address) : found.ordinal === ordinal) return { arrays: found, memory };
       if (memory !== "device") arrays ??= found;
     }
     if (arrays !== undefined) return { arrays, memory };
