@@ -64,9 +64,9 @@ async function exactly(stream: Stream, length: number, what: string): Promise<Ui
 /** What a reader says of itself: where its worker is, and the tags of the notices that come and go. */
 export interface Hello {
   readonly worker: Uint8Array<ArrayBuffer>;
-  /** Of the writer's notices: nobody else knows it. */
+  /** The tag of the writer's notices, which only the two sides know. */
   readonly published: bigint;
-  /** Of the reader's. */
+  /** The tag of the reader's notices. */
   readonly released: bigint;
 }
 

@@ -6,11 +6,11 @@ import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
 import { Changes } from "../../channel/ring/changes.ts";
 import type { Link } from "../../channel/ring/link.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { allOrNothing, type Undo } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import { libc } from "../../core/native/libc.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { Readiness } from "../../core/native/poller.ts";
-import { codeIn, PLAIN, type Step, UcxLane } from "../endpoint.ts";
+import { codeIn, FLUSH, PLAIN, type Step, UcxLane } from "../endpoint.ts";
 import { API, ucp, ucxError } from "../library.ts";
 import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
 import type { Stream } from "./stream.ts";
@@ -55,7 +55,7 @@ interface Receiving {
 const abandoned = new Set<Receiving>();
 
 /**
- * The other side of a ring over UCX. Notices are tagged messages, of tags that nobody else knows. That it has ended is seen
+ * The other side of a ring over UCX. Notices are tagged messages, by tags that only the two sides know. Its end is seen
  * by the stream, over which both sides say a few times in each timeout that they are there.
  */
 export class UcxLink implements Link, Advancing {
@@ -173,7 +173,7 @@ export class UcxLink implements Link, Advancing {
     while (this.#heardOf < this.#said && !isOver()) await this.#changes.next(signal);
   }
 
-  /** Takes what has come: UCX calls nobody back. */
+  /** Takes what has come: UCX calls nothing back. */
   look(): void {
     for (;;) {
       this.#receiving ??= this.#next();
@@ -267,5 +267,17 @@ export class UcxLink implements Link, Advancing {
   #leave(): void {
     this.#worker.leave(this);
     if (this.#receiving !== undefined) abandoned.add(this.#receiving);
+  }
+}
+
+/**
+ * Waits until the two workers have met. UCX 1.13 ends the process where one of them closes a connection while that is being
+ * made (`wireup_ep.c`, an assertion on `pending_count`).
+ */
+export async function met(link: UcxLink): Promise<void> {
+  try {
+    await link.carryOut(FLUSH, undefined); // it has not begun: where the other side ends, this throws
+  } catch (error) {
+    throw undone(error, [() => link.resource.dispose()], "meeting the other side of a ring");
   }
 }

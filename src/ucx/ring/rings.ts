@@ -1,16 +1,14 @@
 import type { UcpContextH, UcpRkeyH } from "../../../ffi/ucx/handles.ts";
-import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
 import { type ChannelOptions, channelOptions, signalIn, type SignalOptions } from "../../channel/options.ts";
 import { beginningIn } from "../../channel/ring/beginning.ts";
-import type { Arrival, Door, Joined } from "../../channel/ring/link.ts";
+import type { Joined } from "../../channel/ring/link.ts";
 import { RingReader } from "../../channel/ring/reader.ts";
 import { type RingOptions, ringOptions } from "../../channel/ring/ring.ts";
 import { RingWriter } from "../../channel/ring/writer.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { unlessAborted } from "../../core/device/fence.ts";
 import { DisposedError } from "../../core/errors.ts";
 import { keepFor } from "../../core/life/finalizers.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -18,16 +16,17 @@ import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { FLUSH, type Step } from "../endpoint.ts";
-import { API, checks, ucp, ucxError } from "../library.ts";
+import type { Step } from "../endpoint.ts";
+import { API, checks, ucp } from "../library.ts";
 import { serve } from "../share.ts";
 import { type Ticket, unpackTicket } from "../ticket.ts";
 import type { UcpWorker } from "../worker.ts";
-import { helloOf, receiveHello, sendHello } from "./handshake.ts";
-import { UcxLink } from "./link.ts";
+import { UcxDoor } from "./door.ts";
+import { helloOf, sendHello } from "./handshake.ts";
+import { met, UcxLink } from "./link.ts";
 import { assertAlike, described, placed, type Room, roomFor } from "./memory.ts";
-import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions } from "./sockets.ts";
-import { type Conn, Stream } from "./stream.ts";
+import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions, within } from "./sockets.ts";
+import type { Conn, Stream } from "./stream.ts";
 
 /** Options of {@link UcxRings.create}. */
 export type UcxRingOptions<T extends Tensor | Frame> = Omit<RingOptions<T>, "allow">;
@@ -41,9 +40,6 @@ const OPEN: Names<OpenUcxRingOptions> = { contexts: true, signal: true };
 /** A header has 16 bytes. */
 const LONGEST_MESSAGE = LONGEST_BODY + 16;
 const LONGEST_TICKET = 2 ** 20;
-
-/** So many may be on their way in at a time: who connects and says nothing keeps out no others for long. */
-const MOST_ARRIVING = 64;
 
 /**
  * Rings between processes that have no memory in common: a reader gets each frame by one `get` into memory of its own. All
@@ -66,7 +62,7 @@ export class UcxRings extends Printed {
     this.#meeting = meetingIn(options);
   }
 
-  /** Of which context they are. */
+  /** Names their context. */
   toString(): string {
     return `rings of ${this.#owner}`;
   }
@@ -77,7 +73,7 @@ export class UcxRings extends Printed {
    * @param address `"host:port"`, or what the program's `listen` takes
    * @param options frames in memory that the CPU sees, each in one block: the host's, pinned memory
    * @throws {ArgumentError} for other frames or another address.
-   * @throws {NativeCallError} if nobody can listen there, or UCX cannot register the memory.
+   * @throws {NativeCallError} if the address cannot be listened at, or UCX cannot register the memory.
    */
   create<T extends Tensor | Frame>(address: string, options: UcxRingOptions<T>): RingWriter<T> {
     checks.assertText(address, "address");
@@ -105,7 +101,7 @@ export class UcxRings extends Printed {
    * Joins the ring at an address. It gives the frames that are published from now on, in memory of this side's, for reading.
    *
    * @typeParam T what they are in the first of `contexts` that imports a memfd: `Frame<HostTensor>`
-   * @throws {NativeCallError} ECONNREFUSED or ENOENT if nobody listens there; UCS_ERR_TIMED_OUT if its writer says nothing.
+   * @throws {NativeCallError} ECONNREFUSED or ENOENT if no writer listens there; UCS_ERR_TIMED_OUT if its writer says nothing.
    * @throws {MessageError} if its writer does not know the secret, or what it says makes no sense.
    */
   async open<T extends Tensor | Frame = Frame>(address: string, options: OpenUcxRingOptions): Promise<RingReader<T>> {
@@ -232,113 +228,4 @@ async function connected(meeting: Meeting, address: string): Promise<Conn> {
   } catch (error) {
     throw socketError(error, "connect", address);
   }
-}
-
-/** Has both sides agree in time; closes the connection if they do not, also where it comes later. */
-async function within<R>(
-  coming: Promise<Conn>,
-  timeout: number,
-  signal: AbortSignal | undefined,
-  agree: (stream: Stream) => Promise<R>,
-): Promise<R> {
-  const late = AbortSignal.timeout(timeout);
-  const over = signal === undefined ? late : AbortSignal.any([signal, late]);
-  const opened = coming.then((conn) => new Stream(conn));
-  const close = () => void opened.then((stream) => stream.close(), () => {});
-  over.addEventListener("abort", close);
-  try {
-    return await agree(await unlessAborted(opened, over));
-  } catch (error) {
-    close();
-    signal?.throwIfAborted();
-    throw late.aborted ? ucxError(UCS_ERR_TIMED_OUT, "the handshake of a ring", { cause: error }) : error;
-  } finally {
-    over.removeEventListener("abort", close);
-  }
-}
-
-class UcxDoor implements Door {
-  readonly path: string;
-  readonly resource: Resource;
-  readonly #listener: UcxListener;
-  readonly #meeting: Meeting;
-  readonly #worker: UcpWorker;
-  /** The frames' descriptions, and the ticket. */
-  readonly #messages: readonly Uint8Array[];
-  #arriving = 0;
-
-  constructor(
-    path: string,
-    resource: Resource,
-    listener: UcxListener,
-    meeting: Meeting,
-    worker: UcpWorker,
-    messages: readonly Uint8Array[],
-  ) {
-    this.path = path;
-    this.resource = resource;
-    this.#listener = listener;
-    this.#meeting = meeting;
-    this.#worker = worker;
-    this.#messages = messages;
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Arrival> {
-    while (this.resource.isLive) {
-      let conn: Conn;
-      try {
-        conn = await this.#listener.accept();
-      } catch (error) {
-        if (!this.resource.isLive) return;
-        throw error;
-      }
-      if (this.#arriving >= MOST_ARRIVING) conn.close();
-      else yield { welcome: (ring, beginning) => this.#welcome(conn, ring, beginning) };
-    }
-  }
-
-  async #welcome(conn: Conn, ring: Resource, beginning: Uint8Array<ArrayBuffer>): Promise<UcxLink> {
-    const { timeout } = this.#meeting;
-    this.#arriving++;
-    try {
-      return await within(Promise.resolve(conn), timeout, undefined, async (stream) => {
-        await this.#meeting.admit(stream, "writer");
-        const { worker: address, published: sends, released: takes } = await receiveHello(stream);
-        ring.assertLive();
-        const undo: Undo = [];
-        const init = { name: nameOf(conn), worker: this.#worker, address, stream, sends, takes, timeout };
-        const link = allOrNothing("letting a reader in", () => new UcxLink(init, undo), undo);
-        link.resource.dependOn(ring);
-        await met(link);
-        try {
-          for (const message of [beginning, ...this.#messages]) await stream.send(message);
-          return link.begin();
-        } catch (error) {
-          throw undone(error, [() => link.resource.dispose()], "letting a reader in");
-        }
-      });
-    } finally {
-      this.#arriving--;
-    }
-  }
-}
-
-/**
- * Waits until the two workers have met. UCX 1.13 ends the process where one of them closes a connection while that is being
- * made (`wireup_ep.c`, an assertion on `pending_count`).
- */
-async function met(link: UcxLink): Promise<void> {
-  try {
-    await link.carryOut(FLUSH, undefined); // it has not begun: where the other side ends, this throws
-  } catch (error) {
-    throw undone(error, [() => link.resource.dispose()], "meeting the other side of a ring");
-  }
-}
-
-/** Who is there, as far as the socket says. */
-function nameOf(conn: Conn): string {
-  const { remoteAddr } = conn as Partial<Deno.Conn>;
-  return remoteAddr !== undefined && "hostname" in remoteAddr
-    ? `the reader at ${remoteAddr.hostname}:${remoteAddr.port}`
-    : "a reader";
 }

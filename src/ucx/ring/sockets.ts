@@ -4,12 +4,14 @@
  * @module
  */
 import { type Names, optionsIn } from "../../core/argument.ts";
+import { unlessAborted } from "../../core/device/fence.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import { errnoError, type Hints } from "../../core/native/libc.ts";
 import { EADDRINUSE, ECONNREFUSED, ENOENT, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
-import { API, checks } from "../library.ts";
+import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
+import { API, checks, ucxError } from "../library.ts";
 import { assertKnown, type Secret, secretOf } from "./handshake.ts";
-import type { Conn, Stream } from "./stream.ts";
+import { type Conn, Stream } from "./stream.ts";
 
 /** What gives a ring's writer those who connect to it: a listener of Deno's. */
 export interface UcxListener {
@@ -26,7 +28,7 @@ export interface UcxRingsOptions {
    * secret, which does not travel. A port alone is one of 127.0.0.1.
    */
   readonly secret?: string | Uint8Array;
-  /** In place of a secret: makes what a writer listens at. TLS, or a Unix socket: whoever connects is let in. */
+  /** In place of a secret: makes what a writer listens at. TLS, or a Unix socket: each reader that connects is let in. */
   readonly listen?: (address: string) => UcxListener;
   /** In place of a secret: makes a reader's connection. */
   readonly connect?: (address: string) => Promise<Conn>;
@@ -124,4 +126,27 @@ function hintsAt(address: string): Hints {
     [EADDRINUSE]: `Another socket listens at ${address}: end its process, or choose another address.`,
     [ETIMEDOUT]: `Can this machine reach ${address}? A firewall may stand between.`,
   };
+}
+
+/** Has both sides agree in time; closes the connection if they do not, also where it comes later. */
+export async function within<R>(
+  coming: Promise<Conn>,
+  timeout: number,
+  signal: AbortSignal | undefined,
+  agree: (stream: Stream) => Promise<R>,
+): Promise<R> {
+  const late = AbortSignal.timeout(timeout);
+  const over = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const opened = coming.then((conn) => new Stream(conn));
+  const close = () => void opened.then((stream) => stream.close(), () => {});
+  over.addEventListener("abort", close);
+  try {
+    return await agree(await unlessAborted(opened, over));
+  } catch (error) {
+    close();
+    signal?.throwIfAborted();
+    throw late.aborted ? ucxError(UCS_ERR_TIMED_OUT, "the handshake of a ring", { cause: error }) : error;
+  } finally {
+    over.removeEventListener("abort", close);
+  }
 }
