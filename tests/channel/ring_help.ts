@@ -34,7 +34,7 @@ export async function open(path: string): Promise<RingReader<HostFrame>> {
 
 /** Fills a frame with one number, and publishes it. */
 export async function publish(ring: RingWriter<HostFrame>, value: number): Promise<number> {
-  const frame = await ring.next();
+  const frame = await ring.next({ signal: AbortSignal.timeout(30_000) });
   for (const plane of frame.planes) plane.bytes().fill(value);
   return await ring.publish(frame);
 }

@@ -13,7 +13,7 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { sycl } from "../../src/sycl/library.ts";
 import { SyclContext, type SyclKernel, type SyclQueue, type SyclTensor } from "../../src/sycl/mod.ts";
-import { alive, isStandIn, openSycl } from "../sycl/open.ts";
+import { alive, isStandIn, openSycl, UNREPORTED } from "../sycl/open.ts";
 import { asBytes, bytesAt, separateFrame } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
 import { objectsIn } from "./opencl_end.ts";
@@ -70,7 +70,7 @@ function openBeside(edge: string): Subject {
     alive: () => objectsIn(...contexts),
     quiet: () => theirs.forEach((end) => end.quiet()),
     silent: ["sycl.DPCTLQueue_SubmitBarrierForEvents"],
-    silentAtOpening: SILENT,
+    silentAtOpening: UNREPORTED,
     openContext: () => SyclContext.open({ on: contexts[0] }),
     [Symbol.dispose]: () => kept.dispose(),
   };
@@ -95,24 +95,12 @@ function open(edge: string, kind: UsmKind): Subject {
     expected: kind === "device" ? "copy" : "as proven",
     ...(kind === "device" ? {} : { withoutCalls: true }),
     silent: ["sycl.DPCTLQueue_SubmitBarrierForEvents"], // the host waits then
-    silentAtOpening: SILENT,
+    silentAtOpening: UNREPORTED,
     openContext,
     alive,
     [Symbol.dispose]: () => kept.dispose(),
   };
 }
-
-/** What a device does not report, it does not have. */
-const SILENT = [
-  "DPCTLDeviceVector_Size",
-  "DPCTLDevice_GetBackend",
-  "DPCTLDevice_GetDeviceType",
-  "DPCTLDevice_HasAspect",
-  "DPCTLDevice_GetGlobalMemSize",
-  "DPCTLDevice_GetLocalMemSize",
-  "DPCTLDevice_GetMaxMemAllocSize",
-  "DPCTLDevice_GetMaxWorkGroupSize",
-].map((fn) => `sycl.${fn}`);
 
 /** So many bytes are copied in front of work that is to come late, which takes some milliseconds. */
 const BALLAST = 16 * 2 ** 20;

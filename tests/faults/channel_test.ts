@@ -1,11 +1,12 @@
 /** Every native call of a channel fails once: what comes of it is typed, and no socket, fd or file stays behind. */
 import { assert, assertEquals } from "@std/assert";
-import { ArgumentError, Frame, host, imageInfo } from "../../mod.ts";
+import { Frame, host, imageInfo } from "../../mod.ts";
 import { connect, FrameRing, listen } from "../../src/channel/mod.ts";
 import { temporaryPath } from "../channel/help.ts";
 import { Level, openFds } from "../gc.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
+import { Warned } from "./warned.ts";
 
 installTap();
 
@@ -90,26 +91,8 @@ test("waits", async (path) => {
   using _received = await receiving;
 });
 
-/** A signal that aborts as soon as something is warned of. */
-class Warned implements Disposable {
-  readonly #warn = console.warn;
-  readonly #over = new AbortController();
-  readonly signal = this.#over.signal;
-
-  constructor() {
-    console.warn = (...words: unknown[]) => {
-      this.#warn(...words);
-      this.#over.abort(new ArgumentError(`it was warned: ${words.join(" ")}`, { api: "channel" }));
-    };
-  }
-
-  [Symbol.dispose](): void {
-    console.warn = this.#warn;
-  }
-}
-
 test("a ring", async (path) => {
-  using warned = new Warned(); // who is turned away never joins, and that is warned of
+  using warned = new Warned("channel"); // who is turned away never joins, and that is warned of
   const { signal } = warned;
   const info = imageInfo({ format: "GRAY8", width: 64, height: 64 });
   using all = new DisposableStack(); // where no ring takes them over

@@ -1,6 +1,6 @@
 /** Every native call that a pipeline makes fails once: it ends, typed, and no frame, fd, file or handle is left. */
 import { assert } from "@std/assert";
-import { ArgumentError, host, type HostTensor } from "../../mod.ts";
+import { host, type HostTensor } from "../../mod.ts";
 import { FrameRing } from "../../src/channel/mod.ts";
 import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { OpenCLContext, openclDevices } from "../../src/opencl/mod.ts";
@@ -24,6 +24,7 @@ import { Level, openFds } from "../gc.ts";
 import { numbered } from "../pipeline/help.ts";
 import { assertPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
+import { Warned } from "./warned.ts";
 
 installPairs();
 
@@ -99,32 +100,9 @@ test("a file through a kernel into a file, and beside it to the host", missing ?
   await pipeline(decode(ffmpeg, path, { threads: 1 }), few(), ...stages, tee([file], [part, seen])).run();
 });
 
-/** A signal that aborts as soon as something is warned of, or fails. */
-class Warned implements Disposable {
-  readonly #warn = console.warn;
-  readonly #over = new AbortController();
-  readonly signal = this.#over.signal;
-
-  constructor() {
-    console.warn = (...words: unknown[]) => {
-      this.#warn(...words);
-      this.#over.abort(new ArgumentError(`it was warned: ${words.join(" ")}`, { api: "pipeline" }));
-    };
-  }
-
-  end(error: unknown): never {
-    this.#over.abort(error);
-    throw error;
-  }
-
-  [Symbol.dispose](): void {
-    console.warn = this.#warn;
-  }
-}
-
 test("two halves of one, and a ring between them", undefined, async (folder) => {
   const path = `${folder}/ring`;
-  using warned = new Warned(); // who is turned away never joins, and that is warned of
+  using warned = new Warned("pipeline"); // who is turned away never joins, and that is warned of
   const { signal } = warned;
   const ends = await Promise.allSettled([
     pipeline(numbered(FRAMES), copy(), toRing(FrameRing, path, { join: true }), { signal }),

@@ -69,3 +69,15 @@ export function alive(): number {
   const { samepage_alive } = Deno.dlopen(STAND_IN, { samepage_alive: { parameters: [], result: "i64" } }).symbols;
   return Number(samepage_alive());
 }
+
+/** What a device does not report, it does not have. */
+export const UNREPORTED: readonly string[] = [
+  "DPCTLDeviceVector_Size",
+  "DPCTLDevice_GetBackend",
+  "DPCTLDevice_GetDeviceType",
+  "DPCTLDevice_HasAspect",
+  "DPCTLDevice_GetGlobalMemSize",
+  "DPCTLDevice_GetLocalMemSize",
+  "DPCTLDevice_GetMaxMemAllocSize",
+  "DPCTLDevice_GetMaxWorkGroupSize",
+].map((fn) => `sycl.${fn}`);

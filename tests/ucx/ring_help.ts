@@ -3,15 +3,12 @@
  *
  * @module
  */
-import { assertEquals } from "@std/assert";
-import { type Frame, host, type HostTensor, imageInfo } from "../../mod.ts";
+import { host } from "../../mod.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../src/channel/mod.ts";
 import { UcxContext, type UcxRings } from "../../src/ucx/mod.ts";
+import { type HostFrame, INFO } from "../channel/ring_help.ts";
 
-export type HostFrame = Frame<HostTensor>;
-
-/** Small, of two planes. */
-export const INFO = imageInfo({ format: "NV12", width: 64, height: 16 });
+export { freshPath, type HostFrame, INFO, publish, until, valueOf } from "../channel/ring_help.ts";
 
 export const SECRET = "what only the tests' processes know";
 
@@ -32,11 +29,6 @@ export function unix() {
   };
 }
 
-/** A path that nobody has. */
-export function freshPath(): string {
-  return `${Deno.makeTempDirSync()}/ring`;
-}
-
 export function create(
   rings: UcxRings,
   address: string,
@@ -52,28 +44,6 @@ export function create(
 
 export function open(rings: UcxRings, address: string): Promise<RingReader<HostFrame>> {
   return rings.open<HostFrame>(address, { contexts: [host] });
-}
-
-/** Fills a frame with one number, and publishes it. */
-export async function publish(ring: RingWriter<HostFrame>, value: number): Promise<number> {
-  const frame = await ring.next({ signal: AbortSignal.timeout(30_000) });
-  for (const plane of frame.planes) plane.bytes().fill(value);
-  return await ring.publish(frame);
-}
-
-/** The number that fills a frame. */
-export function valueOf(frame: HostFrame): number {
-  const values = new Set(frame.planes.flatMap((plane) => [...plane.bytes()]));
-  assertEquals(values.size, 1, `the frame is of one piece, and has ${[...values]}`);
-  return [...values][0];
-}
-
-/** Waits until something holds. */
-export async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const end = performance.now() + 30_000; !holds();) {
-    if (performance.now() > end) throw new Error(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
 }
 
 /** A port of 127.0.0.1 on which nobody listens. */
