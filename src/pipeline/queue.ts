@@ -1,6 +1,6 @@
 /** What one stage has done and the next has not begun. */
 export class Queue<T> implements AsyncIterable<T, void> {
-  /** True once nothing is taken out of it any more: the caller of `push` keeps what it pushes then. */
+  /** True once nothing more is taken out of it: the caller of `push` keeps what it pushes then. */
   isClosed = false;
   #items: T[] = [];
   #isEnded = false;

@@ -29,7 +29,7 @@ export class Slots implements AsyncDisposable {
     return this.#frames[0].whole;
   }
 
-  /** Has nobody one of them, nor waits for one? */
+  /** Are all of them free, and does no stage wait for one? */
   get isIdle(): boolean {
     return this.#free.length === this.#frames.length && !this.#turns.isBusy;
   }
@@ -77,7 +77,7 @@ export class Slots implements AsyncDisposable {
     throwAll(ends.flatMap((end) => end.status === "rejected" ? [end.reason] : []), "giving frames back");
   }
 
-  /** The pipeline has ended: nobody is there to throw to. */
+  /** The pipeline has ended: there is no caller to throw to. */
   #end({ whole }: ReusedFrame<Frame>): void {
     try {
       whole[Symbol.dispose]();

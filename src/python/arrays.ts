@@ -100,7 +100,7 @@ function rename(capsule: Address, name: Address): void {
   assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
-/** A function of Python's that gives a library a tensor, and all that it tells of that. It stays. */
+/** A function of Python's that gives a library a tensor, and what it says about that tensor. It stays. */
 interface Giver {
   readonly about: readonly Asked[number][] | readonly number[];
   readonly give: Address;

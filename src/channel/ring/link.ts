@@ -31,7 +31,7 @@ export interface Link {
   sent(signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** Somebody who has come to a ring's door. */
+/** A reader at a ring's door. */
 export interface Arrival {
   /** Sends the ring's first message, and its memory. It owns what it was given until it returns, also if it throws. */
   welcome(ring: Resource, beginning: Uint8Array<ArrayBuffer>): Promise<Link>;
@@ -39,7 +39,7 @@ export interface Arrival {
 
 /** What a ring's writer listens at. It has the ring's memory in the form in which readers get it. */
 export interface Door extends AsyncIterable<Arrival> {
-  /** Its end: nobody comes any more. */
+  /** Its end: no more readers come. */
   readonly resource: Resource;
   /** Where it is: a path, an address. */
   readonly path: string;
