@@ -13,6 +13,8 @@ import { NativeCalls } from "../core/life/native_calls.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type ErrorMaker, errorOf } from "../core/native/codes.ts";
+import { NativeKeep } from "../core/tensors/native_loans.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { Bus, type PipelineError } from "./bus.ts";
 import { checks, gobject, gst, made, takenError } from "./library.ts";
@@ -27,6 +29,9 @@ export const SLICE = 50_000_000n;
 
 /** The same, while elements may wait for JavaScript. */
 const SOON = 1_000_000n;
+
+/** How a program has a frame let go. */
+const LET_GO = "End or stop the pipeline, or wait until it is through with the frame.";
 
 /** Nanoseconds. */
 export const SECOND = 1e9;
@@ -47,6 +52,8 @@ export class Playback {
   readonly bus: Bus;
   /** The GstPipeline. */
   readonly handle: Address;
+  /** The frames that were written into it, and that it has references to. */
+  readonly keep: NativeKeep<Tensor> = new NativeKeep(LET_GO);
   /** The pools at its sinks. */
   readonly pools: UpstreamPool[] = [];
   readonly #undo: Undo;
@@ -65,7 +72,8 @@ export class Playback {
       const code = gst().gst_element_set_state(this.handle, GST_STATE_NULL);
       if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_set_state");
     });
-    this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError });
+    const { keep } = this;
+    this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError, keep });
   }
 
   /** True where the program has not had it play, or has stopped it. */
@@ -139,16 +147,21 @@ export class Playback {
   }
 
   async #reach(state: State): Promise<void> {
-    await this.ask(state);
+    this.ask(state);
+    let failed: Promise<void> | undefined;
     for (;;) {
+      const asked = this.#asked;
+      await asked;
       const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, this.attend()));
       if (state !== this.#wanted) {
         throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
           ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
         });
       }
-      if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_get_state");
-      if (code !== GST_STATE_CHANGE_ASYNC) return;
+      if (code === GST_STATE_CHANGE_ASYNC || asked !== this.#asked) continue;
+      if (code !== GST_STATE_CHANGE_FAILURE) return;
+      if (failed === asked) throw stateError("gst_element_get_state");
+      failed = asked; // a wait that another change has interrupted fails, too: the next one does not
     }
   }
 
@@ -180,7 +193,7 @@ export class Playback {
     if (this.isStopped) return;
     await this.waiting(async () => {
       // What reads a file would read no more after these events.
-      if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n)) return;
+      if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n) || this.isStopped) return;
       const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
       const stop = made(gst_event_new_flush_stop(1), "gst_event_new_flush_stop");
       const start = allOrNothing("flushing", () => made(gst_event_new_flush_start(), "gst_event_new_flush_start"), [
