@@ -192,6 +192,7 @@ export class Playback {
     this.assertGoing();
     if (this.isStopped) return;
     await this.waiting(async () => {
+      await this.#asked; // before that it takes no events
       // What reads a file would read no more after these events.
       if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n) || this.isStopped) return;
       const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();

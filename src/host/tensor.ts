@@ -6,7 +6,7 @@ import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import { describeLayout, type Layout, type LayoutInit } from "../core/layout/layout.ts";
-import { firstElement, type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
+import { firstElement, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -230,11 +230,6 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   /** The address, for routes. */
   protected override get hostAddress(): bigint {
     return this.address;
-  }
-
-  /** Makes the tensor of a part that was lent. */
-  protected derive(part: Part): HostTensor {
-    return new HostTensor(this.initOf(part));
   }
 
   #assertAtRest(access: Access): void {
