@@ -73,7 +73,14 @@ export class Playback {
       if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_set_state");
     });
     const { keep } = this;
-    this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError, keep });
+    this.calls = new NativeCalls({
+      name: "GStreamer pipeline",
+      owner,
+      undo,
+      signal: undefined,
+      error: flowError,
+      keep,
+    });
   }
 
   /** True where the program has not had it play, or has stopped it. */
@@ -136,9 +143,9 @@ export class Playback {
   }
 
   /** The same as `ask`, by the program, and returns once the state is reached. */
-  go(state: State): Promise<void> {
+  async go(state: State): Promise<void> {
     this.#isPaused = state === GST_STATE_PAUSED;
-    return this.#reach(state);
+    await this.#assertReached(state);
   }
 
   /** Has it stand still at its first frames, unless it has begun. */
@@ -146,20 +153,24 @@ export class Playback {
     if (this.isStopped) await this.#reach(GST_STATE_PAUSED);
   }
 
-  async #reach(state: State): Promise<void> {
+  async #assertReached(state: State): Promise<void> {
+    if (await this.#reach(state)) return;
+    throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
+      ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
+    });
+  }
+
+  /** Returns false where it was asked for another state meanwhile. */
+  async #reach(state: State): Promise<boolean> {
     this.ask(state);
     let failed: Promise<void> | undefined;
     for (;;) {
       const asked = this.#asked;
       await asked;
       const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, this.attend()));
-      if (state !== this.#wanted) {
-        throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
-          ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
-        });
-      }
+      if (state !== this.#wanted) return false;
       if (code === GST_STATE_CHANGE_ASYNC || asked !== this.#asked) continue;
-      if (code !== GST_STATE_CHANGE_FAILURE) return;
+      if (code !== GST_STATE_CHANGE_FAILURE) return true;
       if (failed === asked) throw stateError("gst_element_get_state");
       failed = asked; // a wait that another change has interrupted fails, too: the next one does not
     }
@@ -177,14 +188,14 @@ export class Playback {
 
   /** Goes to a time, in nanoseconds. */
   async seek(to: bigint, flags: number): Promise<void> {
-    await this.#reach(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
+    await this.#assertReached(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
     await this.waiting(async () => {
       if (await this.#sought(flags, native.GST_SEEK_TYPE_SET, to)) return;
       const hint = "Sources that read files can go to a time; a camera, and frames that a program writes, cannot.";
       throw checks.wrong("seconds", "this pipeline cannot go there.", hint, "gst_element_seek");
     });
     this.bus.isEnded = false; // what was on the bus before is read
-    await this.#reach(this.#wanted);
+    await this.#assertReached(this.#wanted);
   }
 
   /** Throws away what is in the pipeline. */
