@@ -102,7 +102,15 @@ export class Encoding {
     this.#progress = Progress.of(progress, undo);
     this.#openFile();
     const { keep } = this;
-    this.calls = new NativeCalls({ name: "FFmpeg encoder", owner, undo, signal, error: failure, after: reportLog, keep });
+    this.calls = new NativeCalls({
+      name: "FFmpeg encoder",
+      owner,
+      undo,
+      signal,
+      error: failure,
+      after: reportLog,
+      keep,
+    });
   }
 
   write(frame: Frame<FFmpegTensor>): Promise<void> {

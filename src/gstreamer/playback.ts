@@ -203,16 +203,18 @@ export class Playback {
     this.assertGoing();
     if (this.isStopped) return;
     await this.waiting(async () => {
-      await this.#asked; // before that it takes no events
+      const asked = this.#asked;
+      await asked; // before that it takes no events
       // What reads a file would read no more after these events.
-      if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n) || this.isStopped) return;
+      if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n)) return;
       const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
       const stop = made(gst_event_new_flush_stop(1), "gst_event_new_flush_stop");
       const start = allOrNothing("flushing", () => made(gst_event_new_flush_start(), "gst_event_new_flush_start"), [
         () => unreference(stop),
       ]);
       const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second has what waits go on
-      if (isDone.includes(false)) throw takenError(NULL, "gst_element_send_event");
+      // Once it is stopped, there is nothing to throw away; it may play again by now.
+      if (isDone.includes(false) && asked === this.#asked) throw takenError(NULL, "gst_element_send_event");
     });
     this.bus.isEnded = false; // what was on the bus before is read
   }

@@ -71,6 +71,7 @@ export class Source implements UnderlyingSink<Frame> {
     const playback = this.#playback;
     frameIn(checks, this.#context, frame);
     this.#assertCurrent();
+    using _ = frame.borrow("read"); // it may wait for room
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
