@@ -325,8 +325,11 @@ export class Engine implements Run {
 
   /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
   async run(): Promise<Figures> {
-    if (this.#places.length > 0) await this.#work(undefined);
-    else for await (const frame of this.iterate()) await frame[Symbol.asyncDispose]();
+    if (!(this.#places.at(-1)?.stage instanceof Sink)) {
+      for await (const frame of this.iterate()) this.#discard(frame);
+      return this.figures;
+    }
+    await this.#work(undefined);
     await this.end();
     throwAll(this.#failures, RUNNING);
     return this.figures;
@@ -428,9 +431,13 @@ export class Engine implements Run {
       if (output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
       await output.taken(); // what a flow has in its own hands is its own to drop
-      if (output.isClosed) break;
+      if (!output.isClosed) continue;
+      this.#dispose(input.close()); // a stream that is cancelled waits for what it has asked for
+      break;
     }
     this.#dispose(input.close());
+    // A stream that was cancelled has dropped what it had.
+    if (output.isClosed) this.#dispose([...this.#travellers.values()].filter(({ at }) => at === place));
     output.end();
   }
 
@@ -453,9 +460,8 @@ export class Engine implements Run {
     const one = async (taken: InHand, earlier: Promise<void>): Promise<void> => {
       const next = await this.#processed(place, taken);
       if (isOrdered) await earlier;
-      if (next === undefined) return;
-      if (output === undefined) this.#count(next);
-      if (output === undefined || output.isClosed) this.#dispose([next]);
+      if (next === undefined || output === undefined) return; // a sink has none
+      if (output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
     };
     for await (const traveller of input) {
@@ -476,7 +482,7 @@ export class Engine implements Run {
         if (working.size >= concurrency) await Promise.race(working);
       }
     }
-    if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
+    if (!this.signal.aborted) stage.init.flush?.(count);
     await Promise.all(working);
     if (stage instanceof Sink && !this.signal.aborted) {
       try {

@@ -118,6 +118,8 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   write(frame: Frame<T>, run: Run): unknown;
   /** How many frames it takes at a time; 1 if left out. */
   readonly concurrency?: number;
+  /** Called once no more frames come, with how many came in all: each was given to `write`, which may still be at work. */
+  flush?(count: number): void;
   /** Called once after the last frame; not called after an error. */
   close?(): void | Promise<void>;
   /** Called once instead, with what ended the pipeline; while close() is under way, to end that. */
@@ -137,7 +139,7 @@ const TRANSFORM = {
 const FLOW = { ...STAGE, flow: FUNCTION, keeps: BOOLEAN };
 const SINK = {
   ...{ ...STAGE, takes: true, allocate: FUNCTION, plan: FUNCTION, write: FUNCTION, concurrency: CONCURRENCY },
-  ...{ close: FUNCTION, abort: FUNCTION },
+  ...{ flush: FUNCTION, close: FUNCTION, abort: FUNCTION },
 };
 const TAKES = { memory: true, access: true, format: true, width: true, height: true };
 
