@@ -400,10 +400,14 @@ export class Engine implements Run {
 
   async #read(output: Queue<Traveller>): Promise<void> {
     const { figures } = this.#source;
-    for (let { done, value } = await (this.#first ??= this.#open()); !done && !output.isClosed;) {
+    for (let { done, value } = await (this.#first ??= this.#open()); !done;) {
+      this.#first = undefined; // what it read is on its way
+      if (output.isClosed) {
+        this.#discard(value);
+        break;
+      }
       figures.frames++;
       output.push(this.#admit(value, this.#source));
-      this.#first = undefined; // what it read is on its way
       while (this.#inFlight >= this.frames && !output.isClosed) {
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
@@ -413,7 +417,6 @@ export class Engine implements Run {
       const begin = performance.now();
       ({ done, value } = await this.#iterator!.next());
       this.#measure(figures, begin);
-      if (!done && output.isClosed) this.#discard(value);
     }
     output.end();
   }

@@ -69,8 +69,10 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   /** Its stages. */
   readonly stages: readonly [Source, ...Stage[]];
   readonly #options: RunOptions;
+  /** What {@link explain} has begun. */
   #engine: Engine | undefined;
-  #figures: Figures | undefined;
+  /** What runs, or has run last. */
+  #last: Engine | undefined;
 
   /** Made by {@link pipeline}, and by the methods of a source. */
   constructor(stages: readonly [Source, ...Stage[]], options: PipelineOptions) {
@@ -131,12 +133,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
    * @throws the signal's reason.
    */
   async run(): Promise<Figures> {
-    const engine = this.#taken();
-    try {
-      return await engine.run();
-    } finally {
-      this.#figures = engine.figures;
-    }
+    return await this.#taken().run();
   }
 
   /** Takes the frames that come out of the last stage. Each is yours: dispose it. @throws as {@link run}. */
@@ -144,12 +141,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     if (this.stages.at(-1) instanceof Sink) {
       throw checks.wrong("stages", "no frames come out of a pipeline with a sink.", "Run it: await pipeline.run().");
     }
-    const engine = this.#taken();
-    try {
-      yield* engine.iterate();
-    } finally {
-      this.#figures = engine.figures;
-    }
+    yield* this.#taken().iterate();
   }
 
   /** The same frames as a stream. */
@@ -159,7 +151,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
 
   /** What it does, or what its last run has done; undefined before the first. */
   get figures(): Figures | undefined {
-    return this.#figures ?? this.#engine?.figures;
+    return (this.#last ?? this.#engine)?.figures;
   }
 
   /** Its stages, in one line. */
@@ -180,7 +172,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   }
 
   #taken(): Engine {
-    const engine = this.#engine ?? this.#made();
+    const engine = this.#last = this.#engine ?? this.#made();
     this.#engine = undefined;
     return engine;
   }

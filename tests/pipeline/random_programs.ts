@@ -169,6 +169,7 @@ class Program {
   #refused: string | undefined;
   /** What each end has seen, and what it is to see. */
   readonly #ends: { readonly name: string; readonly expected: Frames; readonly seen: Item[] }[] = [];
+  #whole: Pipeline | undefined;
   text = "";
 
   constructor(tools: Tools, random: (below: number) => number) {
@@ -204,7 +205,8 @@ class Program {
     const warnings = await warningsOf(async () => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`not over after ${PATIENCE} ms`)), PATIENCE);
+        const slow = () => reject(new Error(`not over after ${PATIENCE} ms: ${this.#whole?.figures}`));
+        timer = setTimeout(slow, PATIENCE);
       });
       try {
         outcomes.push(await Promise.race([this.#attempt(), late]));
@@ -248,7 +250,7 @@ class Program {
     if (!this.#chance(3)) this.#plan(count);
     const { kind, at, due } = this.#fault;
     this.text += `; at most ${options.frames}${kind === undefined ? "" : `; ${kind} in ${at}, step ${due}`}`;
-    const whole = pipeline(source, ...pieces, options);
+    const whole = this.#whole = pipeline(source, ...pieces, options);
     if (this.#chance(4)) {
       this.text += "; explained";
       try {
@@ -420,7 +422,7 @@ class Program {
   async #loop(whole: Pipeline, expected: Frames, looks: boolean): Promise<void> {
     if (!looks) return void await whole.run();
     const end = { name: "loop", expected, seen: [] as Item[] };
-    this.#ends.push(end);
+    this.#ends.splice(0, 1, end); // the one of a run before
     const most = this.#chance(3) ? this.#random(6) : Infinity;
     const kept: Frame[] = [];
     for await (const frame of this.#chance(2) ? whole : whole.readable) {
