@@ -446,8 +446,8 @@ export class Engine implements Run {
 
   async *#handed(place: Place, input: Queue<Traveller>): AsyncGenerator<Frame, void> {
     for await (const traveller of input) {
-      await this.#unmapped(traveller, undefined, "read");
       traveller.at = place;
+      await this.#unmapped(traveller, undefined, "read");
       yield traveller.frame!;
     }
   }

@@ -10,11 +10,12 @@ export function latest(): Flow {
     name: "latest",
     keeps: true,
     async *flow(frames) {
-      let [newest, isOver]: [Frame | undefined, boolean] = [undefined, false];
+      let [newest, isOver, isLeft]: [Frame | undefined, boolean, boolean] = [undefined, false, false];
       let wake = () => {};
       const reading = (async () => {
         for await (const frame of frames) {
-          newest?.[Symbol.dispose]();
+          (isLeft ? frame : newest)?.[Symbol.dispose]();
+          if (isLeft) return;
           newest = frame;
           wake();
         }
@@ -22,14 +23,19 @@ export function latest(): Flow {
         isOver = true;
         wake();
       });
-      while (true) {
-        const frame: Frame | undefined = newest;
-        newest = undefined;
-        if (frame !== undefined) yield frame;
-        else if (isOver) break;
-        else await new Promise<void>((resolve) => wake = resolve);
+      try {
+        while (true) {
+          const frame: Frame | undefined = newest;
+          newest = undefined;
+          if (frame !== undefined) yield frame;
+          else if (isOver) break;
+          else await new Promise<void>((resolve) => wake = resolve);
+        }
+        await reading;
+      } finally {
+        isLeft = true;
+        (newest as Frame | undefined)?.[Symbol.dispose]();
       }
-      await reading;
     },
   });
 }
