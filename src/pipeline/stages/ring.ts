@@ -6,7 +6,7 @@ import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
 import { host } from "../../host/mod.ts";
 import { Source } from "../pipeline.ts";
 import { StageError } from "../errors.ts";
-import { several } from "../plan.ts";
+import { PLACEMENT, several } from "../plan.ts";
 import { checks, Sink } from "../stage.ts";
 
 /** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` for other machines. */
@@ -53,7 +53,7 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
   return new Sink({
     name: "to ring",
     allocate: (info) => {
-      const allocate = () => host.allocateFrame(info, { rowAlign: 64, sharable: true });
+      const allocate = () => host.allocateFrame(info, { ...PLACEMENT, sharable: true });
       const create = (frames: readonly Frame[]) =>
         rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
       const made = ring = several(info, count, allocate, create);
