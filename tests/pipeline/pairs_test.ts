@@ -8,6 +8,7 @@ import {
   copy,
   crop,
   encode,
+  Flow,
   fromRing,
   kernel,
   pipeline,
@@ -160,6 +161,39 @@ withFFmpeg(
         pipeline(fromRing(FrameRing, path, { wait: true }), keeps, { frames: 5 }).run(),
       ]);
       assertEquals([written.frames, read.frames, read.bytesMoved], [30, 30, 0]);
+    }),
+);
+
+test("what a stage behind tee() keeps for the next frame comes out at the end", async () => {
+  const inPairs = new Flow({
+    name: "in pairs",
+    async *flow(frames) {
+      let first: Frame | undefined;
+      for await (const frame of frames) {
+        if (first !== undefined) {
+          yield frame;
+          yield first;
+        }
+        first = first === undefined ? frame : undefined;
+      }
+      if (first !== undefined) yield first;
+    },
+  });
+  const [{ sink, seen }, other] = [noted(), noted()];
+  await pipeline(numbered(5), tee([inPairs, sink], [other.sink])).run();
+  assertEquals(seen.map(({ value }) => value), [2, 1, 4, 3, 5]);
+});
+
+withFFmpeg(
+  "pipeline: frames that an encoder behind tee() keeps do not hold the end up",
+  () =>
+    inFolder(async (folder) => {
+      using ffmpeg = FFmpegContext.open();
+      const source = numbered(5, "I420", { width: WIDTH, height: HEIGHT });
+      const branches = ["one", "two"].map((name) => [
+        encode(ffmpeg, `${folder}/${name}.mkv`, { codec: "mpeg4", options: { bf: 3 } }),
+      ]);
+      assertEquals((await pipeline(source, tee(...branches), { frames: 5 }).run()).frames, 5);
     }),
 );
 
