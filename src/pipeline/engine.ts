@@ -345,6 +345,10 @@ export class Engine implements Run {
     });
     try {
       for await (const traveller of out) {
+        if (this.signal.aborted) { // a flow takes that for the end, and gives what it has
+          this.#dispose([traveller]);
+          break;
+        }
         await this.#unmapped(traveller, undefined, "read");
         yield this.#leave(traveller);
       }
