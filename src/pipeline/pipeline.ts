@@ -5,7 +5,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { Engine, type RunOptions } from "./engine.ts";
 import type { Figures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
-import { checks, Flow, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
+import { checks, Flow, MOST_AT_A_TIME, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
 
 /** Options of a {@link Pipeline}. */
 export interface PipelineOptions {
@@ -21,10 +21,8 @@ export interface PipelineOptions {
   readonly progress?: boolean;
 }
 
-const MOST_FRAMES = 1024;
 const COPY: Rule = (checks, value, argument) => void checks.nameIn(value, { never: 1, allow: 1 }, argument);
-const FRAMES = integer(1, MOST_FRAMES);
-const OPTIONS = { frames: FRAMES, copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
+const OPTIONS = { frames: integer(1, MOST_AT_A_TIME), copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
 
 /** What can stand in a pipeline behind its source: its stages, and streams of frames of the program's own. */
 export type Piece = Transform | Flow | Sink | TransformStream<Frame, Frame> | WritableStream<Frame>;

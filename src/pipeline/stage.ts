@@ -126,7 +126,7 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   abort?(reason: unknown): void | Promise<void>;
 }
 
-/** The most frames that a stage works on at a time. */
+/** The most frames that a stage has at a time. */
 export const MOST_AT_A_TIME = 1024;
 
 const STAGE = { name: TEXT, contexts: true };

@@ -270,7 +270,7 @@ class Program {
         : whole.run();
     const error = await failureOf(run);
     const outcome = this.#judge(error);
-    if (outcome !== "ended well" || this.#isOnce || !this.#chance(3)) return outcome;
+    if (outcome !== "ended well" || this.#fault.hasHappened || this.#isOnce || !this.#chance(3)) return outcome;
     for (const { seen } of this.#ends) seen.length = 0;
     const again = await failureOf(run);
     return `${this.#judge(again)}, twice`;

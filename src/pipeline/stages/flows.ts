@@ -2,7 +2,7 @@ import { literal, type Names, optionsIn } from "../../core/argument.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { type Origin, pipeline } from "../pipeline.ts";
 import { checks, Flow, type Run } from "../stage.ts";
-import { secondsOf } from "../time.ts";
+import { pause, secondsOf } from "../time.ts";
 
 /** Drops frames that the stages behind it are too slow for: only the newest one waits. For cameras. */
 export function latest(): Flow {
@@ -154,16 +154,4 @@ function timeOf(frame: Frame): number {
 function assertAbove(given: number, argument: string): void {
   if (typeof given === "number" && given > 0 && Number.isFinite(given)) return;
   throw checks.wrong(argument, `expected a number above 0, got ${literal(given)}.`);
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal.addEventListener("abort", end, { once: true });
-  });
 }
