@@ -169,6 +169,8 @@ class Program {
   #whole: Pipeline | undefined;
   /** Has a loop broken off? */
   #isCut = false;
+  /** Is there a stage that takes no more at some time? What fails before it may come too late for a loop. */
+  #endsEarly = false;
   text = "";
 
   constructor(tools: Tools, random: (below: number) => number) {
@@ -578,6 +580,7 @@ class Program {
     function (frames, depth) {
       if (depth === BEHIND_RING) return undefined; // its writer waits for the next reader
       const count = this.#random(5);
+      this.#endsEarly = true;
       return this.#flow(`the first ${count}`, frames, frames.items.slice(0, count), async function* (all, step) {
         let left = count;
         if (left === 0) return;
