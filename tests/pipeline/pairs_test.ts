@@ -148,19 +148,33 @@ withOpenCL("a part of a part of frames with gaps between their rows goes through
 });
 
 withFFmpeg(
-  "pipeline: an encoder that keeps frames of a ring does not hold the writer up",
+  "pipeline: a ring waits for the frames that an encoder keeps, and gets each of them back",
   () =>
     inFolder(async (folder) => {
       using ffmpeg = FFmpegContext.open();
       const [path, file] = [`${folder}/ring`, `${folder}/out.mkv`];
-      const source = numbered(30, "I420", { width: WIDTH, height: HEIGHT });
-      const ring = toRing(FrameRing, path, { join: true, frames: 5 });
-      const keeps = encode(ffmpeg, file, { codec: "mpeg4", options: { bf: 3 } });
+      const [count, slots] = [30, 2];
+      await using encoder = ffmpeg.encode(file, { codec: "ffv1", threads: 1 }); // keeps each until the next;
+      const kept: number[] = [];
+      const encodes = new Sink({
+        name: "encodes",
+        takes: { memory: ffmpeg },
+        write: async (frame) => {
+          await encoder.write(frame);
+          kept.push(encoder.kept);
+        },
+        close: () => encoder.close(),
+      });
+      const source = numbered(count, "I420", { width: WIDTH, height: HEIGHT });
       const [written, read] = await Promise.all([
-        pipeline(source, copy(), ring).run(),
-        pipeline(fromRing(FrameRing, path, { wait: true }), keeps, { frames: 5 }).run(),
+        pipeline(source, copy(), toRing(FrameRing, path, { join: true, frames: slots })).run(),
+        pipeline(fromRing(FrameRing, path, { wait: true }), encodes, { frames: slots }).run(),
       ]);
-      assertEquals([written.frames, read.frames, read.bytesMoved], [30, 30, 0]);
+      assertEquals([written.frames, read.frames, read.bytesMoved], [count, count, 0]);
+      assertEquals(kept, Array(count).fill(1));
+      // One of two slots is kept at all times: the writer waits for it.
+      assert(written.stages.find(({ stage }) => stage === "copy")!.waited > 0, `${written}`);
+      assertEquals(encoder.kept, 0);
     }),
 );
 
@@ -191,7 +205,7 @@ withFFmpeg(
       using ffmpeg = FFmpegContext.open();
       const source = numbered(5, "I420", { width: WIDTH, height: HEIGHT });
       const branches = ["one", "two"].map((name) => [
-        encode(ffmpeg, `${folder}/${name}.mkv`, { codec: "mpeg4", options: { bf: 3 } }),
+        encode(ffmpeg, `${folder}/${name}.mkv`, { codec: "ffv1", threads: 1 }),
       ]);
       assertEquals((await pipeline(source, tee(...branches), { frames: 5 }).run()).frames, 5);
     }),

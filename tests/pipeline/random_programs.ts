@@ -300,7 +300,7 @@ class Program {
     if (isWhole) {
       // A source that was not asked for more, or an abort when all was over, harms nobody.
       assert(
-        !hasHappened || this.#isCut || at.startsWith("other") || kind !== "throw",
+        !hasHappened || this.#isCut || this.#endsEarly || at.startsWith("other") || kind !== "throw",
         `${kind} in ${at} was not thrown`,
       );
       assert(!this.#mustBeRefused || hasHappened, `${this.#refused} was not refused`);
