@@ -470,7 +470,7 @@ class Program {
       ...{ name, takes: { memory: host, access: gives || reads ? "read" : "read-write" }, concurrency },
       ...gives && { gives: (info) => info },
       ...ordered === false && { ordered },
-      ...ownMemory && { allocate: (info) => host.allocateFrame(info, { rowAlign: 256 }) },
+      ...ownMemory && { allocate: (info) => host.allocateFrame(info, { rowAlign: 256, planeAlign: 512 }) },
       process: async (input, output) => {
         await pause();
         fault.step(name, this.#chance(2) ? input : output);
@@ -729,7 +729,7 @@ function frameOf(i: number, format: ImageFormat, width: number, height: number, 
 async function another(frame: Frame<HostTensor>): Promise<Frame> {
   await frame.finished();
   const { sequence, value } = itemOf(frame);
-  const copied = host.allocateFrame(frame.info, { rowAlign: 64 });
+  const copied = host.allocateFrame(frame.info, { rowAlign: 64, planeAlign: 512 });
   for (const plane of copied.planes) fill(plane, value + 1, "write");
   copied.metadata.add("source", { sequence });
   return copied;
