@@ -540,7 +540,6 @@ export class Engine implements Run {
       if (one.frame!.resource.isLive) continue;
       throw new StageError(name, `it disposed ${one.frame!.name}.`, DISPOSED);
     }
-    if (isKept && written !== traveller) stage.init.metadata?.(input, output);
     figures[isKept ? "frames" : "dropped"]++;
     if (stage.init.copies === true) figures.bytesMoved += written.frame!.byteLength;
     this.#measure(figures, begin);
@@ -558,8 +557,7 @@ export class Engine implements Run {
       ? await frames.next(this.signal, ofThisTime, new Metadata())
       : await frames.next(this.signal, ofThisTime);
     place.figures.waited += performance.now() - begin;
-    if ((place.stage as Transform).init.metadata === undefined) frame.metadata.assign(metadata);
-    else frame.metadata.clear();
+    frame.metadata.assign(metadata);
     return this.#track(frame, place, began);
   }
 

@@ -78,11 +78,9 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   allocate?(info: FrameInfo): Frame;
   /**
    * Works on a frame in its memory. Commands that it submits may be under way when it returns: the next user of the bytes
-   * waits for them. `false` drops the frame.
+   * waits for them. What it writes begins with the input's time, and a copy of its metadata. `false` drops the frame.
    */
   process(input: Frame<T>, output: Frame<T>, run: Run): void | boolean | Promise<void | boolean>;
-  /** The metadata of what it makes; left out, a copy of the input's. */
-  metadata?(input: Frame<T>, output: Frame<T>): void;
   /** True for one that copies frames, and no more: their bytes are counted. */
   readonly copies?: boolean;
   /** How many frames it works on at a time; 1 if left out. */
@@ -133,7 +131,7 @@ const STAGE = { name: TEXT, contexts: true };
 const CONCURRENCY = integer(1, MOST_AT_A_TIME);
 export const SOURCE = { ...STAGE, frames: FUNCTION };
 const TRANSFORM = {
-  ...{ ...STAGE, takes: true, gives: FUNCTION, allocate: FUNCTION, process: FUNCTION, metadata: FUNCTION },
+  ...{ ...STAGE, takes: true, gives: FUNCTION, allocate: FUNCTION, process: FUNCTION },
   ...{ copies: BOOLEAN, concurrency: CONCURRENCY, ordered: BOOLEAN, flush: FUNCTION, close: FUNCTION },
 };
 const FLOW = { ...STAGE, flow: FUNCTION, keeps: BOOLEAN };
