@@ -161,8 +161,8 @@ class Program {
   #count = 0;
   #needs = 1;
   #isOnce = false;
-  /** The stage that cannot do what it wants. */
-  #refused: string | undefined;
+  /** The stages that cannot do what they want. */
+  readonly #refused: string[] = [];
   #mustBeRefused = false;
   /** What each end has seen, and what it is to see. */
   readonly #ends: { readonly name: string; readonly expected: Frames; readonly seen: Item[] }[] = [];
@@ -307,11 +307,11 @@ class Program {
       return "ended well";
     }
     if (!hasHappened) {
-      if (this.#refused === undefined) throw error;
-      assert(error instanceof StageError && error.stage === this.#refused, `not of ${this.#refused}: ${error}`);
+      if (this.#refused.length === 0) throw error;
+      assert(error instanceof StageError && this.#refused.includes(error.stage), `not of ${this.#refused}: ${error}`);
       return "refused";
     }
-    if (error instanceof StageError && error.stage === this.#refused) return "refused";
+    if (error instanceof StageError && this.#refused.includes(error.stage)) return "refused";
     if (kind === "abort") {
       assert(error === this.#fault.controller.signal.reason, `another error than the signal's: ${error}`);
       return "aborted";
@@ -460,7 +460,7 @@ class Program {
     if (isWriter && frames.isShared && (frames.as !== "exactly" || !this.#chance(4))) return undefined;
     const [name, fault, pause] = [this.#named(kind), this.#fault, this.#pause()];
     if (isWriter && frames.isShared) {
-      this.#refused ??= name;
+      this.#refused.push(name);
       this.#mustBeRefused ||= frames.items.length > 0; // else it is where it is planned for, in tee() and explain()
     }
     const concurrency = this.#pick([1, 1, 2, 4]);
