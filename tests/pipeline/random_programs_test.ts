@@ -12,7 +12,7 @@ Deno.test(
     using open = new DisposableStack();
     const tools = toolsIn(open, HERE.includes("pocl"));
     const counts = await runPrograms(tools, Array.from({ length: PROGRAMS }, (_, i) => i + 1));
-    for (const outcome of ["ended well", "ended well, twice", "throw", "aborted", "dispose", "refused"]) {
+    for (const outcome of ["ended well", "throw", "aborted"]) {
       assert(counts[outcome] > 0, `none of ${JSON.stringify(counts)} is "${outcome}"`);
     }
   }),
