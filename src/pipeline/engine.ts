@@ -203,14 +203,8 @@ export class Engine implements Run {
         const { route, target = frame.target } = reached;
         const takes = frameInWords(frame.info);
         const branches = stage instanceof Sink ? await stage.init.plan?.(frame, this) : undefined;
-        handOvers.push({
-          stage: stage.name,
-          takes,
-          memory: nameOf(target),
-          route,
-          gives: given(gives, stage),
-          branches,
-        });
+        const facts = { stage: stage.name, takes, memory: nameOf(target), route };
+        handOvers.push({ ...facts, gives: given(gives, stage), branches });
         if (gives?.frames instanceof Slots) frame = gives.frames.example;
         else if (gives !== undefined) return new Plan(handOvers, this.#places.slice(i + 1).map(({ name }) => name));
       }
@@ -233,12 +227,8 @@ export class Engine implements Run {
     try {
       const frames: Partial<AsyncIterable<Frame>> | undefined = init.frames(this);
       if (typeof frames?.[Symbol.asyncIterator] !== "function") {
-        throw checks.wrongKind(
-          "frames",
-          "an async generator, or a ReadableStream",
-          frames,
-          "Write async *frames() { … }.",
-        );
+        const hint = "Write async *frames() { … }.";
+        throw checks.wrongKind("frames", "an async generator, or a ReadableStream", frames, hint);
       }
       this.#iterator = frames[Symbol.asyncIterator]!();
       return await this.#iterator.next();
@@ -303,12 +293,7 @@ export class Engine implements Run {
       return { info, frames, ...reached(example) };
     }
     const allocate = init.allocate === undefined
-      ? allocatorFor(
-        name,
-        [{ memory: target === undefined ? [host] : memory, access: "write" }, ...usersOf(next)],
-        info,
-        this,
-      )
+      ? allocatorFor(name, [{ memory: [target ?? host], access: "write" }, ...usersOf(next)], info, this)
       : () => this.#assertFrame(init.allocate!(info), name);
     const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
     this.#slots.add(slots);

@@ -1,4 +1,5 @@
-import { literal, type Names, optionsIn } from "../../core/argument.ts";
+import { literal } from "../../core/argument.ts";
+import { FUNCTION } from "../../core/checks.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { type Origin, pipeline } from "../pipeline.ts";
 import { checks, Flow, type Run } from "../stage.ts";
@@ -97,7 +98,7 @@ export interface JoinOptions {
   combine(frame: Frame, other: Frame, run: Run): void | Promise<void>;
 }
 
-const JOIN: Names<JoinOptions> = { within: true, combine: true };
+const JOIN = { within: true, combine: FUNCTION };
 
 /**
  * Brings the frames of another source together with those that pass, by their times: colour and depth, two cameras. Frames
@@ -106,9 +107,9 @@ const JOIN: Names<JoinOptions> = { within: true, combine: true };
  * @throws {ArgumentError} for wrong options, and a source that has no frames.
  */
 export function join(other: Origin, options: JoinOptions): Flow {
-  const { within = 0.02, combine } = optionsIn(options, JOIN);
+  const { within = 0.02, combine } = checks.optionsIn(options, JOIN);
   assertAbove(within, "within");
-  if (typeof combine !== "function") throw checks.wrongKind("combine", "a function", combine);
+  FUNCTION(checks, combine, "combine");
   const { stages } = pipeline(other);
   return new Flow({
     name: "join",
