@@ -660,7 +660,10 @@ class Program {
       const [across, down] = [Math.min(width, frames.width - x), Math.max(2, frames.height - y - 2)];
       if (across < 2 || y + down > frames.height) return undefined;
       const piece = crop({ x, y, width: across, height: down });
-      return { text: `crop ${x} ${y} ${across} ${down}`, piece, out: { ...frames, width: across, height: down } };
+      // OpenCL has one cl_mem for bytes that overlap: no kernel takes a part while another branch has the whole.
+      const isAligned = frames.isAligned && !frames.isShared;
+      const out = { ...frames, width: across, height: down, isAligned };
+      return { text: `crop ${x} ${y} ${across} ${down}`, piece, out };
     },
     function (frames) {
       return { text: "stream", piece: new TransformStream<Frame, Frame>(), out: frames, holds: 1, once: true };
