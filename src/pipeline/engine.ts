@@ -19,6 +19,7 @@ import {
   allocatorFor,
   assertTaken,
   frameInWords,
+  type Given,
   type HandOver,
   Plan,
   reach,
@@ -111,7 +112,8 @@ interface Gives {
   readonly info: FrameInfo;
   readonly frames: Slots | OwnFrames;
   readonly reached: Reached;
-  readonly memory: string;
+  /** The same as a plan says it. */
+  readonly said: Given;
 }
 
 /** One run of a pipeline: it reads the first frame, says what will happen, and then lets all stages work. */
@@ -204,7 +206,7 @@ export class Engine implements Run {
         const takes = frameInWords(frame.info);
         const branches = stage instanceof Sink ? await stage.init.plan?.(frame, this) : undefined;
         const facts = { stage: stage.name, takes, memory: nameOf(target), route };
-        handOvers.push({ ...facts, gives: given(gives, stage), branches });
+        handOvers.push({ ...facts, gives: gives?.said, branches });
         if (gives?.frames instanceof Slots) frame = gives.frames.example;
         else if (gives !== undefined) return new Plan(handOvers, this.#places.slice(i + 1).map(({ name }) => name));
       }
@@ -279,10 +281,11 @@ export class Engine implements Run {
   ): Promise<Gives> {
     const { name, init } = stage;
     const memory = target === undefined ? [] : [target];
-    const reached = (example: Frame) => ({
-      reached: reach(name, memory, example, "write", this),
-      memory: nameOf(example.target),
-    });
+    const made = (frames: Slots | OwnFrames, example: Frame, own: Partial<Given> = {}): Gives => {
+      const reached = reach(name, memory, example, "write", this);
+      const facts = { frame: frameInWords(info), memory: nameOf(example.target), route: reached.route };
+      return { info, frames, reached, said: { ...facts, copies: init.copies === true, ...own } };
+    };
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
       const frames = next.own ??= await this.#ownOf(next as Place<Sink>, info);
       await using example = await frames.next(this.signal, info);
@@ -290,14 +293,14 @@ export class Engine implements Run {
         const hint = "Convert all to one size: convert(cl, { format, width, height }).";
         throw new StageError(next.name, `it takes ${frameInWords(example.info)}, got ${frameInWords(info)}.`, { hint });
       }
-      return { info, frames, ...reached(example) };
+      return made(frames, example);
     }
     const allocate = init.allocate === undefined
       ? allocatorFor(name, [{ memory: [target ?? host], access: "write" }, ...usersOf(next)], info, this)
       : () => this.#assertFrame(init.allocate!(info), name);
     const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
     this.#slots.add(slots);
-    return { info, frames: slots, ...reached(slots.example) };
+    return made(slots, slots.example, { count: slots.count, byteLength: slots.byteLength });
   }
 
   async #ownOf({ stage, name }: Place<Sink>, info: FrameInfo): Promise<OwnFrames> {
@@ -764,12 +767,4 @@ const ON_HOST: User = { memory: [host], access: "read" };
 
 function ofExample(value: Frame): IteratorResult<Frame> {
   return { done: false, value };
-}
-
-function given(gives: Gives | undefined, stage: Stage): HandOver["gives"] {
-  if (gives === undefined) return undefined;
-  const copies = stage instanceof Transform && stage.init.copies === true;
-  const { info, frames, memory, reached: { route } } = gives;
-  const own = frames instanceof Slots ? { count: frames.count, byteLength: frames.byteLength } : {};
-  return { frame: frameInWords(info), memory, route, copies, ...own };
 }
