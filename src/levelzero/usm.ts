@@ -73,12 +73,6 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     return made<Address>(ALLOCATORS[kind], (out) => ALLOCATE[kind](native, ...size, out));
   }
 
-  /** zeMemFree. */
-  protected override freeing(address: Address): () => void {
-    const { native } = this.context;
-    return () => native.free(address);
-  }
-
   /** What the driver reports of an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
   protected override find(pointer: Address): PointerFacts | undefined {
     const { native: { handle, deviceHandle } } = this.context;
