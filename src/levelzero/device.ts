@@ -3,10 +3,10 @@ import { ZE_RESULT_ERROR_UNINITIALIZED } from "../../ffi/levelzero/errors.ts";
 import type { ZeDeviceHandle, ZeDriverHandle } from "../../ffi/levelzero/handles.ts";
 import * as layouts from "../../ffi/levelzero/structs.ts";
 import type { FieldLayout } from "../../ffi/layout.ts";
-import { type Names, optionsIn, shownFields } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
+import { choiceIn, gpuFirst, hasPart } from "../core/device/choice.ts";
 import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
-import { ArgumentError } from "../core/errors.ts";
 import type { Struct } from "../core/native/struct.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
 import { check } from "./errors.ts";
@@ -221,29 +221,20 @@ const CHOICE: Names<LevelZeroChoice> = { device: true, type: true, uuid: true, i
 
 /** The first GPU that fits, else the first device that does. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: LevelZeroChoice): LevelZeroDevice {
-  const { on, ...wanted } = { ...optionsIn(choice, CHOICE, "choice") };
-  const { index, ...texts } = wanted;
-  for (const [name, value] of Object.entries(texts)) {
-    if (value !== undefined) checks.assertText(value, `choice.${name}`);
-  }
-  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
+  const { on, ...wanted } = choiceIn(checks, choice, CHOICE);
+  const { device: name, type, uuid, index } = wanted;
   const all = levelZeroDevices();
   const devices = on === undefined ? all : devicesOn(checks, contextOn(checks, on), all, (device) => device);
-  const { device: name, type, uuid } = wanted;
   const fitting = devices.filter((device) =>
-    (name === undefined || device.name.toLowerCase().includes(name.toLowerCase())) &&
-    (type === undefined || device.type === type) && (index === undefined || all[index] === device) &&
+    hasPart(device.name, name) && (type ?? device.type) === device.type &&
+    (index === undefined || all[index] === device) &&
     (uuid === undefined || device.id.uuid === plainUuid(uuid))
   );
-  if (fitting.length > 0) return fitting.find((device) => device.type === "gpu") ?? fitting[0];
-  const there = devices.map(({ name, type }) => `${name} (${type})`).join("; ");
-  throw new ArgumentError(
-    devices.length === 0 ? "Level Zero has no device." : `No Level Zero device fits ${shownFields(wanted)}.`,
-    {
-      api: "levelzero",
-      fn: "zeDeviceGet",
-      argument: "choice",
-      hint: devices.length === 0 ? "Install a driver: Intel's is libze_intel_gpu.so.1." : `There is ${there}.`,
-    },
-  );
+  return gpuFirst(fitting, checks, {
+    title: "Level Zero",
+    fn: "zeDeviceGet",
+    install: "Install a driver: Intel's is libze_intel_gpu.so.1.",
+    wanted,
+    there: devices.map(({ name, type }) => `${name} (${type})`),
+  });
 }

@@ -6,7 +6,7 @@ import { DeviceContext } from "../core/graph/device_context.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Home, type UnifiedContext, usmArrays } from "../core/tensors/unified.ts";
-import { choiceIn, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
+import { checkedChoice, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { sycl } from "./library.ts";
 import { contextOver, createContext, type SyclNativeContext } from "./native_context.ts";
@@ -79,7 +79,7 @@ export class SyclContext extends DeviceContext {
    * ```
    */
   static open(choice: SyclDeviceChoice = {}): SyclContext {
-    const { on, ...wanted } = choiceIn(choice);
+    const { on, ...wanted } = checkedChoice(choice);
     return allOrNothing("opening a SYCL context", (undo) => {
       const over = on && contextOver(on, undo);
       const { ref, device } = chosenDevice(wanted, over?.context);

@@ -56,7 +56,7 @@ test("open() finds a device by name, type, UUID and another context", () => {
   using on = LevelZeroContext.open({ on: one });
   assertEquals(on.name, one.name);
   const none = assertThrows(() => LevelZeroContext.open({ type: "fpga" }), ArgumentError);
-  assertStringIncludes(none.message, "No Level Zero device fits");
+  assertStringIncludes(none.message, "no Level Zero device fits");
   assertStringIncludes(none.hint!, DEVICE);
 });
 
