@@ -106,18 +106,22 @@ function listed<H extends bigint>(fn: string, list: List<BigUint64Array<ArrayBuf
   return [...handles.subarray(0, count[0])] as H[];
 }
 
+/** As many structs as a function fills in, and where each begins. */
+function structsOf(name: StructName, fn: string, ask: List<Struct>): { all: Struct; starts: readonly number[] } {
+  const count = countOf(fn, ask);
+  const all = structs(name, Array(count[0]).fill({}));
+  if (count[0] > 0) check(ask(count, all), fn);
+  return { all, starts: Array.from({ length: count[0] }, (_, i) => i * layouts[name].size) };
+}
+
 function extensionsOf(driver: ZeDriverHandle): string[] {
-  const { zeDriverGetExtensionProperties: ask } = levelZero();
   const fn = "zeDriverGetExtensionProperties";
-  const count = countOf<Struct>(fn, (count, list) => ask(driver, count, list));
-  if (count[0] === 0) return [];
-  const { size, fields } = layouts.ze_driver_extension_properties_t;
-  const all = structs(
+  const { all, starts } = structsOf(
     "ze_driver_extension_properties_t",
-    Array.from(count, () => ({})).concat(Array(count[0]).fill({})),
+    fn,
+    (count, list) => levelZero()[fn](driver, count, list),
   );
-  check(ask(driver, count, all), fn);
-  return Array.from({ length: count[0] }, (_, i) => all.text(fields.name, i * size));
+  return starts.map((start) => all.text(layouts.ze_driver_extension_properties_t.fields.name, start));
 }
 
 /** What a function of a device fills in. */
@@ -148,6 +152,12 @@ function factsOf(
   const { fields: fds } = layouts.ze_device_external_memory_properties_t;
   const can = (field: FieldLayout) => (access.number(field) & ze.ZE_MEMORY_ACCESS_CAP_FLAG_RW) !== 0;
   const asDmaBuf = (field: FieldLayout) => (external.number(field) & ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) !== 0;
+  const [host, device, shared] = [
+    can(kinds.hostAllocCapabilities),
+    can(kinds.deviceAllocCapabilities),
+    can(kinds.sharedSingleDeviceAllocCapabilities),
+  ];
+  const none = !host && !device && !shared; // the driver reports none: the allocator decides
   const uuid = hexadecimal(new Uint8Array(own.buffer, fields.uuid.offset, 16));
   const pci = extensions.includes(PCI) ? pciOf(handle) : undefined;
   return {
@@ -155,11 +165,7 @@ function factsOf(
     type: TYPES.get(own.number(fields.type)) ?? "other",
     id: { ...(/[^0]/.test(uuid) ? { uuid } : {}), ...(pci === undefined ? {} : { pci }) },
     maxAllocation: Number(own.word(fields.maxMemAllocSize)),
-    usm: usmOf(
-      can(kinds.hostAllocCapabilities),
-      can(kinds.deviceAllocCapabilities),
-      can(kinds.sharedSingleDeviceAllocCapabilities),
-    ),
+    usm: { host: host || none, device: device || none, shared: shared || none },
     dmaBuf: {
       exports: asDmaBuf(fds.memoryAllocationExportTypes),
       imports: asDmaBuf(fds.memoryAllocationImportTypes),
@@ -177,21 +183,17 @@ function factsOf(
 
 /** The first group of queues that run kernels. */
 function queueOrdinalOf(device: ZeDeviceHandle): number {
-  const { zeDeviceGetCommandQueueGroupProperties: ask } = levelZero();
   const fn = "zeDeviceGetCommandQueueGroupProperties";
-  const count = countOf<Struct>(fn, (count, list) => ask(device, count, list));
-  if (count[0] === 0) return 0;
-  const { size, fields } = layouts.ze_command_queue_group_properties_t;
-  const groups = structs("ze_command_queue_group_properties_t", Array.from({ length: count[0] }, () => ({})));
-  check(ask(device, count, groups), fn);
-  const ordinal = Array.from({ length: count[0] }, (_, i) => groups.number(fields.flags, i * size))
-    .findIndex((flags) => (flags & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0);
-  return Math.max(0, ordinal);
-}
-
-function usmOf(host: boolean, device: boolean, shared: boolean): LevelZeroDevice["usm"] {
-  const none = !host && !device && !shared;
-  return { host: none || host, device: none || device, shared: none || shared };
+  const { all, starts } = structsOf(
+    "ze_command_queue_group_properties_t",
+    fn,
+    (count, list) => levelZero()[fn](device, count, list),
+  );
+  const { flags } = layouts.ze_command_queue_group_properties_t.fields;
+  return Math.max(
+    0,
+    starts.findIndex((start) => (all.number(flags, start) & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0),
+  );
 }
 
 function pciOf(device: ZeDeviceHandle): string {

@@ -5,7 +5,7 @@ import { choiceIn, gpuFirst, hasPart } from "../core/device/choice.ts";
 import { withJson } from "../core/printed.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
 import type { Context } from "../core/graph/context.ts";
-import { checks, made, sycl, taken } from "./library.ts";
+import { checks, made, sycl, taken, using } from "./library.ts";
 import { onIn, type SyclOn } from "./native_context.ts";
 
 /** What runs SYCL's commands. */
@@ -132,23 +132,16 @@ function withDevices<T>(
   use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T,
 ): T {
   const lib = sycl();
-  const vector = of === undefined
-    ? made(lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL), "DPCTLDeviceMgr_GetDevices")
-    : made(lib.DPCTLContext_GetDevices(of), "DPCTLContext_GetDevices");
-  const refOf = (index: number) => made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
-  try {
-    const devices = Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, (_, i) => {
-      const ref = refOf(i);
-      try {
-        return describe(ref);
-      } finally {
-        lib.DPCTLDevice_Delete(ref);
-      }
-    });
-    return use(devices, refOf);
-  } finally {
-    lib.DPCTLDeviceVector_Delete(vector);
-  }
+  const [vector, fn] = of === undefined
+    ? [lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL), "DPCTLDeviceMgr_GetDevices"]
+    : [lib.DPCTLContext_GetDevices(of), "DPCTLContext_GetDevices"];
+  return using(vector, fn, lib.DPCTLDeviceVector_Delete, () => {
+    const refOf = (index: number) =>
+      made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
+    const describeAt = (_: unknown, i: number) =>
+      using(refOf(i), "DPCTLDeviceVector_GetAt", lib.DPCTLDevice_Delete, describe);
+    return use(Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, describeAt), refOf);
+  });
 }
 
 function describe(ref: DPCTLSyclDeviceRef): SyclDevice {
@@ -177,21 +170,17 @@ function describe(ref: DPCTLSyclDeviceRef): SyclDevice {
 
 function platformOf(ref: DPCTLSyclDeviceRef): string {
   const lib = sycl();
-  const platform = made(lib.DPCTLDevice_GetPlatform(ref), "DPCTLDevice_GetPlatform");
-  try {
+  const platform = lib.DPCTLDevice_GetPlatform(ref);
+  return using(platform, "DPCTLDevice_GetPlatform", lib.DPCTLPlatform_Delete, () => {
     return taken(lib.DPCTLPlatform_GetName(platform), "DPCTLPlatform_GetName");
-  } finally {
-    lib.DPCTLPlatform_Delete(platform);
-  }
+  });
 }
 
 function sizesOf(ref: DPCTLSyclDeviceRef): readonly number[] {
   const lib = sycl();
-  const sizes = made(lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref), "DPCTLDevice_GetMaxWorkItemSizes3d");
-  try {
+  const sizes = lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref);
+  return using(sizes, "DPCTLDevice_GetMaxWorkItemSizes3d", lib.DPCTLSize_t_Array_Delete, () => {
     const view = new Deno.UnsafePointerView(Deno.UnsafePointer.create(sizes)!);
     return Object.freeze([0, 8, 16].map((at) => Number(view.getBigUint64(at))));
-  } finally {
-    lib.DPCTLSize_t_Array_Delete(sizes);
-  }
+  });
 }

@@ -80,7 +80,7 @@ export class SyclKernel
     this.#group = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
     this.#most = most;
     this.#call = command(FN, (lane) => this.#submit(lane));
-    this.#callInGroups = command(IN_GROUPS, (lane) => this.#submitInGroups(lane));
+    this.#callInGroups = command(IN_GROUPS, (lane) => this.#submit(lane, this.#group));
   }
 
   /** Takes the sizes. Returns the command that runs so many. */
@@ -102,15 +102,13 @@ export class SyclKernel
     return this.#callInGroups;
   }
 
-  #submit({ queue }: SyclLane): DPCTLSyclEventRef {
-    const { values, types, parameters: { length } } = this.held;
-    const [items, dimensions] = [this.#items.address, BigInt(this.#items.length)];
-    return sycl()[FN](this.rawHandle, queue, values, types, BigInt(length), items, dimensions, null, 0n);
-  }
-
-  #submitInGroups({ queue }: SyclLane): DPCTLSyclEventRef {
-    const { values, types, parameters: { length } } = this.held;
-    const [items, group, dimensions] = [this.#items.address, this.#group.address, BigInt(this.#items.length)];
-    return sycl()[IN_GROUPS](this.rawHandle, queue, values, types, BigInt(length), items, group, dimensions, null, 0n);
+  #submit({ queue }: SyclLane, group?: Sizes): DPCTLSyclEventRef {
+    const { values, types, parameters } = this.held;
+    const items = this.#items;
+    const before = [this.rawHandle, queue, values, types, BigInt(parameters.length), items.address] as const;
+    const after = [BigInt(items.length), null, 0n] as const;
+    return group === undefined
+      ? sycl()[FN](...before, ...after)
+      : sycl()[IN_GROUPS](...before, group.address, ...after);
   }
 }
