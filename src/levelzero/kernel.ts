@@ -66,12 +66,6 @@ export class LevelZeroKernel extends UnifiedKernel<
 > {
   /** Its parameters, in order. */
   readonly parameters: readonly LevelZeroParameter[];
-  /** The class of its queues. */
-  protected override readonly queues: typeof LevelZeroQueue = LevelZeroQueue;
-  /** Their types and names. */
-  protected override readonly types: readonly string[];
-  /** Its arguments. */
-  protected override readonly held: KernelArguments;
   readonly #groups: Sizes;
   readonly #groupSize: Sizes;
   readonly #count: Struct = struct("ze_group_count_t");
@@ -97,11 +91,10 @@ export class LevelZeroKernel extends UnifiedKernel<
       owned("levelzero.kernel", undo, () => check(levelZero().zeKernelDestroy(handle), "zeKernelDestroy"));
       return { handle, held: new KernelArguments(handle, packed) };
     }, undo);
-    super(program, launch, handle, undo);
+    const types = parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
+    super(program, launch, handle, undo, { queues: LevelZeroQueue, types, held });
     const { limits } = program.context.device;
     this.parameters = parameters.map(({ type, name }) => ({ type, name }));
-    this.types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
-    this.held = held;
     this.#groups = new Sizes(launch, "groups", 1, limits.groups);
     this.#groupSize = new Sizes(launch, "groupSize", 1, limits.groupSize);
   }

@@ -50,12 +50,7 @@ const MOST_ITEMS = 2 ** 31 - 1;
  */
 export class SyclKernel
   extends UnifiedKernel<SyclProgram, DPCTLSyclKernelRef, SyclLane, SyclQueue, SyclRange, SyclKernelArgument> {
-  /** The class of its queues. */
-  protected override readonly queues: typeof SyclQueue = SyclQueue;
-  /** The declared types. */
-  protected override readonly types: readonly string[];
-  /** What a launch reads. */
-  protected override readonly held: KernelArguments;
+  readonly #arguments: KernelArguments;
   readonly #items: Sizes;
   readonly #group: Sizes;
   readonly #most: number;
@@ -73,9 +68,10 @@ export class SyclKernel
   ) {
     const { device } = program.context;
     const launch = { api: "sycl", fn: FN, kernel: name };
-    super(program, launch, handle, undo);
-    this.types = declared.map(({ parameter }) => parameter.type);
-    this.held = new KernelArguments(declared);
+    const held = new KernelArguments(declared);
+    const types = declared.map(({ parameter }) => parameter.type);
+    super(program, launch, handle, undo, { queues: SyclQueue, types, held });
+    this.#arguments = held;
     this.#items = new Sizes(launch, "items", 1, Array(3).fill(MOST_ITEMS));
     this.#group = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
     this.#most = most;
@@ -103,7 +99,7 @@ export class SyclKernel
   }
 
   #submit({ queue }: SyclLane, group?: Sizes): DPCTLSyclEventRef {
-    const { values, types, parameters } = this.held;
+    const { values, types, parameters } = this.#arguments;
     const items = this.#items;
     const before = [this.rawHandle, queue, values, types, BigInt(parameters.length), items.address] as const;
     const after = [BigInt(items.length), null, 0n] as const;

@@ -39,6 +39,12 @@ export interface SyclNativeContext extends NativeContext {
   readonly context: DPCTLSyclContextRef;
 }
 
+/** That, and the device on which a program has opened it. */
+export interface SyclOpenContext extends SyclNativeContext {
+  /** The `DPCTLSyclDeviceRef`. */
+  readonly device: DPCTLSyclDeviceRef;
+}
+
 /** Creates a context of a device; its holder goes on the undo list. */
 export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): SyclNativeContext {
   return heldBy(undo, [], () => {

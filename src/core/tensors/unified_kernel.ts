@@ -2,11 +2,12 @@ import { type Maker, type Names, optionsIn } from "../argument.ts";
 import type { Call } from "../contract.ts";
 import { type Arguments, assertArguments } from "../device/arguments.ts";
 import { fencesIn } from "../device/fence.ts";
-import { assertQueue } from "../device/grid.ts";
+import { assertQueue, type Launch } from "../device/grid.ts";
 import { DeviceKernel } from "../device/program.ts";
 import type { CommandOptions } from "../device/queue.ts";
 import type { Line } from "../device/line.ts";
 import type { Resource } from "../life/resource.ts";
+import type { Undo } from "../life/undo.ts";
 
 /** Options of a kernel's `run()`. */
 export interface KernelOptions<Q> extends CommandOptions {
@@ -42,12 +43,23 @@ export interface KernelQueue<L> {
  */
 export abstract class UnifiedKernel<P extends UnifiedProgram<Q>, H, L, Q extends KernelQueue<L>, R, A>
   extends DeviceKernel<P, H> {
-  /** The class of its queues. */
-  protected abstract readonly queues: Maker<Q>;
-  /** The types of its parameters, for messages. */
-  protected abstract readonly types: readonly string[];
-  /** Its arguments. */
-  protected abstract readonly held: Arguments<P["context"]>;
+  readonly #queues: Maker<Q>;
+  readonly #types: readonly string[];
+  readonly #held: Arguments<P["context"]>;
+
+  /** `queues` is the class of its queues; `types` are those of its parameters, for messages. Takes the undo list over. */
+  constructor(
+    program: P,
+    launch: Launch,
+    handle: H,
+    undo: Undo,
+    { queues, types, held }: { queues: Maker<Q>; types: readonly string[]; held: Arguments<P["context"]> },
+  ) {
+    super(program, launch, handle, undo);
+    this.#queues = queues;
+    this.#types = types;
+    this.#held = held;
+  }
 
   /** Takes the sizes of a launch. Returns the command that launches so many. */
   protected abstract take(range: R): Call<L>;
@@ -68,12 +80,12 @@ export abstract class UnifiedKernel<P extends UnifiedProgram<Q>, H, L, Q extends
     this.resource.assertLive();
     const { context } = this.program;
     const { queue = context.queue, after } = optionsIn(options, OPTIONS) as KernelOptions<Q>;
-    if (queue !== context.queue) assertQueue(queue, this.queues, context, this.launch);
+    if (queue !== context.queue) assertQueue(queue, this.#queues, context, this.launch);
     queue.resource.assertLive();
-    assertArguments(args, this.types, this.launch);
+    assertArguments(args, this.#types, this.launch);
     const call = this.take(range);
     const waits = fencesIn(after, "after", this.launch.api);
-    const { held } = this;
+    const held = this.#held;
     try {
       const mark = queue.line.submit(held.take(args, context), call, waits);
       this.resource.work.record(queue.line, mark, false); // the kernel stays while it runs
