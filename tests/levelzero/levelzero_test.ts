@@ -102,6 +102,25 @@ test("two queues wait for each other on the device", async () => {
   assertEquals(onHost.view()[15], 1 + 6 * rounds);
 });
 
+test("fill() waits for twenty queues that read", () => {
+  behave("slow");
+  using context = open();
+  using from = context.usm.allocate({ kind: "shared", ...BYTES });
+  context.queue.fill(from, 7);
+  const queues = Array.from({ length: 20 }, () => context.createQueue());
+  const readers = queues.map((queue) => {
+    const to = context.usm.allocate({ kind: "shared", ...BYTES });
+    queue.copy(from, to);
+    return to;
+  });
+  context.queue.fill(from, 8);
+  for (const tensor of [from, ...readers]) {
+    const seen = new Uint8Array(100);
+    context.queue.read(tensor, seen);
+    assertEquals(seen, new Uint8Array(100).fill(tensor === from ? 8 : 7));
+  }
+});
+
 test("events are used again: a thousand commands need few", () => {
   using context = open();
   using bytes = context.usm.allocate({ kind: "device", ...BYTES });
