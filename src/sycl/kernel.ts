@@ -100,11 +100,9 @@ export class SyclKernel
 
   #submit({ queue }: SyclLane, group?: Sizes): DPCTLSyclEventRef {
     const { values, types, parameters } = this.#arguments;
-    const items = this.#items;
-    const before = [this.rawHandle, queue, values, types, BigInt(parameters.length), items.address] as const;
-    const after = [BigInt(items.length), null, 0n] as const;
+    const [count, items, dimensions] = [BigInt(parameters.length), this.#items.address, BigInt(this.#items.length)];
     return group === undefined
-      ? sycl()[FN](...before, ...after)
-      : sycl()[IN_GROUPS](...before, group.address, ...after);
+      ? sycl()[FN](this.rawHandle, queue, values, types, count, items, dimensions, null, 0n)
+      : sycl()[IN_GROUPS](this.rawHandle, queue, values, types, count, items, group.address, dimensions, null, 0n);
   }
 }
