@@ -38,7 +38,7 @@ export class UcxShare extends NativeObject {
     const undo: Undo = [];
     const name = `ucx share of ${placed.length === 1 ? describeLayout(placed[0].layout) : `${placed.length} tensors`}`;
     const [ticket, resource] = allOrNothing("sharing memory", () => {
-      const { ticket } = serve(context, placed, access, undo);
+      const ticket = serve(context, placed, access, undo);
       const owners = [owner, ...new Set(placed.map(({ owner }) => owner))];
       return [ticket, new Resource({ name, undo, owners })];
     }, undo);
@@ -59,13 +59,13 @@ export class UcxShare extends NativeObject {
   }
 }
 
-/** Has a worker of its own serve memory, until `undo` runs. */
-export function serve(
+/** Has a worker of its own serve memory, until `undo` runs. Returns the ticket. */
+function serve(
   context: UcpContextH,
   placed: readonly Placed[],
   access: "read" | "read-write",
   undo: Undo,
-): { readonly ticket: Uint8Array<ArrayBuffer>; readonly worker: UcpWorker } {
+): Uint8Array<ArrayBuffer> {
   const tensors = placed.map(({ layout, address }) => {
     const key = keyOf(context, register(context, address, layout.byteLength, undo));
     return { layout, address, key };
@@ -74,7 +74,7 @@ export function serve(
   const serving = { look() {} };
   worker.join(serving);
   undo.push(() => worker.leave(serving));
-  return { ticket: packTicket({ access, worker: worker.address, tensors }), worker };
+  return packTicket({ access, worker: worker.address, tensors });
 }
 
 function register(context: UcpContextH, address: Address, byteLength: number, undo: Undo): UcpMemH {

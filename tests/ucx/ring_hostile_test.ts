@@ -51,11 +51,13 @@ function refused(read: (bytes: Uint8Array<ArrayBuffer>) => void, bytes: Uint8Arr
 
 Deno.test(`helloIn() refuses ${COUNT} mutated messages, or reads what is whole`, () => {
   const worker = new Uint8Array(50).fill(1).toBase64();
-  const hello = new TextEncoder().encode(JSON.stringify({ worker, published: "77", released: "78", notices: 2 }));
-  assertEquals(helloIn(hello).published, 77n);
+  const hello = new TextEncoder().encode(
+    JSON.stringify({ worker, sends: "77", takes: "78", frames: "79", notices: 2 }),
+  );
+  assertEquals(helloIn(hello).tags, { sends: 77n, takes: 78n, frames: 79n });
   const count = refused((bytes) => {
-    const { worker, published, released } = helloIn(bytes);
-    assert(worker.length > 0 && published !== released && worker[0] % 16 < 2);
+    const { worker, tags: { sends, takes } } = helloIn(bytes);
+    assert(worker.length > 0 && sends !== takes && worker[0] % 16 < 2);
   }, hello);
   assert(count > COUNT / 2, `${count}`);
 });
@@ -65,9 +67,9 @@ Deno.test(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes w
   const count = refused((bytes) => {
     const undo: (() => void)[] = [];
     try {
-      const { frame, byteLength } = roomFor(bytes, [host], () => true, undo);
+      const { frame, bytes: { length } } = roomFor(bytes, [host], () => true, undo);
       using _ = frame;
-      assert(byteLength >= 64 * 16, `${byteLength}`);
+      assert(length >= 64 * 16, `${length}`);
     } catch (error) {
       if (!(error instanceof NativeCallError)) throw error; // more memory than there is
     } finally {
@@ -204,8 +206,8 @@ async function sending(
   use: () => Promise<void>,
 ): Promise<void> {
   const { sendNow } = UcxLink.prototype;
-  UcxLink.prototype.sendNow = function (bytes) {
-    return sendNow.call(this, change(bytes) ?? bytes);
+  UcxLink.prototype.sendNow = function (bytes, published) {
+    return sendNow.call(this, change(bytes) ?? bytes, published);
   };
   try {
     await use();

@@ -3,7 +3,8 @@ import type { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import type { UcpWorker } from "../worker.ts";
 import { receiveHello } from "./handshake.ts";
-import { met, UcxLink } from "./link.ts";
+import { type Tags, UcxLink } from "./link.ts";
+import type { Bytes } from "./messages.ts";
 import { type Meeting, type UcxListener, within } from "./sockets.ts";
 import type { Conn } from "./stream.ts";
 
@@ -17,7 +18,8 @@ export class UcxDoor implements Door {
   readonly #listener: UcxListener;
   readonly #meeting: Meeting;
   readonly #worker: UcpWorker;
-  /** The frames' descriptions, and the ticket. */
+  readonly #frames: readonly Bytes[];
+  /** The frames' descriptions, and where the worker is. */
   readonly #messages: readonly Uint8Array[];
   #arriving = 0;
 
@@ -27,14 +29,16 @@ export class UcxDoor implements Door {
     listener: UcxListener,
     meeting: Meeting,
     worker: UcpWorker,
-    messages: readonly Uint8Array[],
+    frames: readonly Bytes[],
+    descriptions: readonly Uint8Array[],
   ) {
     this.path = path;
     this.resource = resource;
     this.#listener = listener;
     this.#meeting = meeting;
     this.#worker = worker;
-    this.#messages = messages;
+    this.#frames = frames;
+    this.#messages = [...descriptions, worker.address];
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Arrival> {
@@ -51,20 +55,24 @@ export class UcxDoor implements Door {
     }
   }
 
-  async #welcome(conn: Conn, ring: Resource, beginning: Uint8Array<ArrayBuffer>): Promise<UcxLink> {
+  async #welcome(conn: Conn, ring: Resource, beginning: Bytes): Promise<UcxLink> {
     const { timeout } = this.#meeting;
     this.#arriving++;
     try {
-      return await within(Promise.resolve(conn), timeout, undefined, async (stream) => {
+      return await within(Promise.resolve(conn), timeout, undefined, async (stream, signal) => {
         await this.#meeting.admit(stream, "writer");
-        const { worker: address, published: sends, released: takes } = await receiveHello(stream);
+        const { worker: address, tags } = await receiveHello(stream);
         ring.assertLive();
         const undo: Undo = [];
-        const init = { name: nameOf(conn), worker: this.#worker, address, stream, sends, takes, timeout };
-        const link = allOrNothing("letting a reader in", () => new UcxLink(init, undo), undo);
+        const init = { name: nameOf(conn), worker: this.#worker, address, stream, timeout, sent: this.#frames };
+        const link = allOrNothing(
+          "letting a reader in",
+          () => new UcxLink({ ...init, tags: seenBy(tags) }, undo),
+          undo,
+        );
         link.resource.dependOn(ring);
-        await met(link);
         try {
+          await link.met(signal);
           for (const message of [beginning, ...this.#messages]) await stream.send(message);
           return link.begin();
         } catch (error) {
@@ -75,6 +83,11 @@ export class UcxDoor implements Door {
       this.#arriving--;
     }
   }
+}
+
+/** The reader's tags, as the writer sees them. */
+function seenBy({ sends, takes, frames }: Tags): Tags {
+  return { sends: takes, takes: sends, frames };
 }
 
 /** Who is there, as far as the socket says. */

@@ -133,7 +133,7 @@ export async function within<R>(
   coming: Promise<Conn>,
   timeout: number,
   signal: AbortSignal | undefined,
-  agree: (stream: Stream) => Promise<R>,
+  agree: (stream: Stream, over: AbortSignal) => Promise<R>,
 ): Promise<R> {
   const late = AbortSignal.timeout(timeout);
   const over = signal === undefined ? late : AbortSignal.any([signal, late]);
@@ -141,7 +141,7 @@ export async function within<R>(
   const close = () => void opened.then((stream) => stream.close(), () => {});
   over.addEventListener("abort", close);
   try {
-    return await agree(await unlessAborted(opened, over));
+    return await agree(await unlessAborted(opened, over), over);
   } catch (error) {
     close();
     signal?.throwIfAborted();
