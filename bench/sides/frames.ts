@@ -12,7 +12,7 @@ import { linesOf } from "../harness/lines.ts";
 import type { Operation } from "../harness/operation.ts";
 import { serve } from "../harness/serve.ts";
 
-const SIZES = { "1080p": [1920, 1080], small: [64, 48] } as const;
+const SIZES = { "1080p": [1920, 1080], small: [64, 48], tiny: [4, 4] } as const;
 
 /** Frames that may be under way. */
 const FRAMES = 4;
