@@ -3,6 +3,7 @@ import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
 import { Changes } from "../../channel/ring/changes.ts";
 import type { Link } from "../../channel/ring/link.ts";
+import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { libc } from "../../core/native/libc.ts";
@@ -218,11 +219,12 @@ export class UcxLink implements Link, Advancing {
         this.#changes.tell();
       }
       const awaited = this.#awaited;
-      if (awaited === undefined || awaited.hasCome) return;
+      if (awaited === undefined || awaited.hasCome || this.#isLost) return;
       awaited.hasCome = this.#frames.next(() => awaited.into) !== undefined;
       if (awaited.hasCome) this.#changes.tell();
     } catch (error) {
-      this.#lose(error);
+      if (error instanceof NativeCallError) this.#suspect(error);
+      else this.#lose(error);
     }
   }
 
