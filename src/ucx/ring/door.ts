@@ -4,7 +4,7 @@ import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import type { UcpWorker } from "../worker.ts";
 import { receiveHello } from "./handshake.ts";
 import { type Tags, UcxLink } from "./link.ts";
-import type { Bytes } from "./messages.ts";
+import type { Bytes, Place } from "./messages.ts";
 import { type Meeting, type UcxListener, within } from "./sockets.ts";
 import type { Conn } from "./stream.ts";
 
@@ -18,7 +18,7 @@ export class UcxDoor implements Door {
   readonly #listener: UcxListener;
   readonly #meeting: Meeting;
   readonly #worker: UcpWorker;
-  readonly #frames: readonly Bytes[];
+  readonly #frames: readonly Place[];
   /** The frames' descriptions, and where the worker is. */
   readonly #messages: readonly Uint8Array[];
   #arriving = 0;
@@ -29,7 +29,7 @@ export class UcxDoor implements Door {
     listener: UcxListener,
     meeting: Meeting,
     worker: UcpWorker,
-    frames: readonly Bytes[],
+    frames: readonly Place[],
     descriptions: readonly Uint8Array[],
   ) {
     this.path = path;

@@ -7,12 +7,11 @@ import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { libc } from "../../core/native/libc.ts";
-import { addressOf } from "../../core/native/pin.ts";
 import type { Readiness } from "../../core/native/poller.ts";
 import { FLUSH, type Step, UcxLane } from "../endpoint.ts";
-import { API, ucp, ucxError } from "../library.ts";
+import { ucp, ucxError } from "../library.ts";
 import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
-import { type Bytes, Messages } from "./messages.ts";
+import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
 /** Frames of so many bytes or fewer come inside of their notices; others are messages of their own. */
@@ -53,14 +52,14 @@ export interface LinkInit {
   readonly tags: Tags;
   readonly timeout: number;
   /** The frames that this side sends; none for a reader. */
-  readonly sent?: readonly Bytes[];
+  readonly sent?: readonly Place[];
   /** The places for frames that this side gets; none for a writer. */
-  readonly places?: readonly Bytes[];
+  readonly places?: readonly Place[];
 }
 
 /** The frame that was announced last. */
 interface Awaited {
-  readonly into: Bytes;
+  readonly into: Place;
   readonly since: number;
   hasCome: boolean;
 }
@@ -78,8 +77,8 @@ export class UcxLink implements Link, Advancing {
   readonly #stream: Stream;
   readonly #tags: Tags;
   readonly #timeout: number;
-  readonly #sent: readonly Bytes[];
-  readonly #places: readonly Bytes[];
+  readonly #sent: readonly Place[];
+  readonly #places: readonly Place[];
   readonly #notices: Messages;
   readonly #frames: Messages;
   readonly #inbox: Bytes[] = [];
@@ -156,7 +155,7 @@ export class UcxLink implements Link, Advancing {
     if (this.#failure !== undefined) throw this.#failure;
     const message = this.#inbox.shift();
     if (message === undefined) return "later";
-    const length = message.length - inside(this.#places[0]).length;
+    const length = message.length - inside(this.#places.at(0)).length;
     if (length < 0) throw badMessage("notice", `there is no frame in its ${message.length} bytes.`);
     this.#inside = message.subarray(length);
     return look(new DataView(message.buffer, 0, length), length, NO_FDS);
@@ -166,11 +165,17 @@ export class UcxLink implements Link, Advancing {
     while (!this.#isReady(readiness)) await this.#change(signal);
   }
 
-  sendNow(bytes: Uint8Array, frame?: number): boolean {
+  sendNow(bytes: Uint8Array, published?: number): boolean {
     this.resource.assertLive();
-    const whole = frame === undefined ? NOTHING : this.#sent[frame];
-    this.#send(joined(bytes, inside(whole)), this.#tags.sends);
-    if (inside(whole) !== whole) this.#send(whole, this.#tags.frames);
+    const whole = published === undefined ? undefined : this.#sent[published];
+    const frame = inside(whole);
+    const length = bytes.length + frame.length;
+    const place = placeFor(length);
+    place.bytes.set(bytes);
+    place.bytes.set(frame, bytes.length);
+    this.#send(place, length, this.#tags.sends);
+    if (this.#lane.isIdle) reuse(place);
+    if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#tags.frames);
     this.#said++;
     return true;
   }
@@ -186,8 +191,8 @@ export class UcxLink implements Link, Advancing {
    */
   async bring(place: number, signal: AbortSignal | undefined): Promise<boolean> {
     const into = this.#places[place];
-    if (inside(into) === into) {
-      into.set(this.#inside);
+    if (inside(into).length > 0) {
+      into.bytes.set(this.#inside);
       return true;
     }
     const awaited = this.#awaited ??= { into, since: performance.now(), hasCome: false };
@@ -215,13 +220,18 @@ export class UcxLink implements Link, Advancing {
     try {
       for (let notice; (notice = this.#notices.next(placeForNotice)) !== undefined;) {
         this.#heardOf++;
-        this.#inbox.push(notice);
+        this.#inbox.push(notice.into.bytes.slice(0, notice.length));
+        reuse(notice.into);
         this.#changes.tell();
       }
       const awaited = this.#awaited;
       if (awaited === undefined || awaited.hasCome || this.#isLost) return;
-      awaited.hasCome = this.#frames.next(() => awaited.into) !== undefined;
-      if (awaited.hasCome) this.#changes.tell();
+      const frame = this.#frames.next(() => awaited.into);
+      if (frame === undefined) return;
+      const { length } = awaited.into.bytes;
+      if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
+      awaited.hasCome = true;
+      this.#changes.tell();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
@@ -229,11 +239,11 @@ export class UcxLink implements Link, Advancing {
   }
 
   /** The bytes stay as they are until they have gone. */
-  #send(bytes: Bytes, tag: bigint): void {
+  #send(place: Place, length: number, tag: bigint): void {
+    const count = BigInt(length);
     this.#begin({
       fn: "ucp_tag_send_nbx",
-      start: (endpoint, param) =>
-        ucp().ucp_tag_send_nbx(endpoint, addressOf(bytes, API), BigInt(bytes.length), tag, param),
+      start: (endpoint, param) => ucp().ucp_tag_send_nbx(endpoint, place.address, count, tag, param),
     });
   }
 
@@ -303,17 +313,10 @@ export class UcxLink implements Link, Advancing {
 }
 
 /** The part of a frame that comes inside of its notice: all of it or nothing. */
-function inside(frame: Bytes | undefined): Bytes {
-  return frame !== undefined && frame.length <= MOST_INSIDE ? frame : NOTHING;
+function inside(frame: Place | undefined): Bytes {
+  return frame !== undefined && frame.bytes.length <= MOST_INSIDE ? frame.bytes : NOTHING;
 }
 
-function joined(notice: Uint8Array, frame: Uint8Array): Bytes {
-  const bytes = new Uint8Array(new ArrayBuffer(notice.length + frame.length));
-  bytes.set(notice);
-  bytes.set(frame, notice.length);
-  return bytes;
-}
-
-function placeForNotice(length: number): Bytes {
-  return new Uint8Array(new ArrayBuffer(Math.min(length, LONGEST)));
+function placeForNotice(length: number): Place {
+  return placeFor(Math.min(length, LONGEST));
 }

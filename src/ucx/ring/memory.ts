@@ -22,15 +22,16 @@ import type { Tensor } from "../../core/tensors/tensor.ts";
 import { bytesAt } from "../../core/native/pin.ts";
 import { API, checks } from "../library.ts";
 import { hostPlaceOf } from "../place.ts";
-import type { Bytes } from "./messages.ts";
+import type { Bytes, Place } from "./messages.ts";
 
 /** A reader keeps each frame in one memfd, as if it had come by its fd. */
 const FDS = 1;
 
 /** A frame, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
-export function bytesOf(mapped: Mapped, argument: string, undo: Undo): Bytes {
+export function placeOf(mapped: Mapped, argument: string, undo: Undo): Place {
   const { first, byteLength } = extentOf(mapped, argument);
-  return bytesAt(hostPlaceOf(first, argument), byteLength, API, undo);
+  const address = hostPlaceOf(first, argument);
+  return { address, bytes: bytesAt(address, byteLength, API, undo) };
 }
 
 /** Throws unless a reader's memory for one of them takes each: it brings a frame to wherever it has room. @throws {ArgumentError} */
@@ -76,9 +77,8 @@ function extentOf(mapped: Mapped, argument: string) {
 }
 
 /** A frame of this side's, and where the writer's bytes go. */
-export interface Room {
+export interface Room extends Place {
   readonly frame: Tensor | Frame;
-  readonly bytes: Bytes;
   /** How its bytes lie, in words. */
   readonly planes: string;
 }
@@ -106,5 +106,5 @@ export function roomFor(
   undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
   const bytes = bytesAt(address, byteLength, API, undo);
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
-  return { frame, bytes, planes: JSON.stringify(planes) };
+  return { frame, address, bytes, planes: JSON.stringify(planes) };
 }

@@ -9,13 +9,37 @@ import type { UcpWorker } from "../worker.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
+/** Where a message is, or comes to. To ask for the address of bytes takes longer than to send a few. */
+export interface Place {
+  readonly address: Address;
+  readonly bytes: Bytes;
+}
+
+/** Most messages are no longer, and use memory again. */
+const SPARE_BYTES = 20_480;
+const MOST_SPARES = 16;
+const spares: Place[] = [];
+
+/** A place for a message of up to so many bytes, or more. */
+export function placeFor(length: number): Place {
+  const spare = length <= SPARE_BYTES ? spares.pop() : undefined;
+  if (spare !== undefined) return spare;
+  const bytes = new Uint8Array(new ArrayBuffer(Math.max(length, SPARE_BYTES)));
+  return { bytes, address: addressOf(bytes, API) };
+}
+
+/** UCX does not use it any more, and neither does anybody else. */
+export function reuse(place: Place): void {
+  if (place.bytes.length === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
+}
+
 const EXACTLY = 2n ** 64n - 1n;
 
 const info = new DataView(new ArrayBuffer(ucp_tag_recv_info_t.size));
 
-/** A message on its way into memory of this side's. */
+/** A message of so many bytes, on its way into memory of this side's. */
 interface Coming {
-  readonly into: Bytes;
+  readonly into: Place;
   readonly length: number;
   readonly request: Address;
 }
@@ -35,23 +59,24 @@ export class Messages {
   }
 
   /**
-   * The next one, once it is whole; undefined until then. `placeFor` says into which bytes one of so many comes.
+   * The next one, once it is whole; undefined until then. `placeOf` says into which place one of so many bytes comes.
    *
-   * @throws {MessageError} if it does not fill them.
+   * @throws {MessageError} if it is longer than that.
    */
-  next(placeFor: (length: number) => Bytes): Bytes | undefined {
-    const coming = this.#coming ??= this.#begin(placeFor);
+  next(placeOf: (length: number) => Place): Omit<Coming, "request"> | undefined {
+    const coming = this.#coming ??= this.#begin(placeOf);
+    if (coming === undefined) return undefined;
     const code = this.#codeOf(coming);
-    if (coming === undefined || code === UCS_INPROGRESS) return undefined;
-    const { into, length } = coming;
-    if (length !== into.length) throw badMessage("message", `expected ${into.length} bytes, got ${length}.`);
+    if (code === UCS_INPROGRESS) return undefined;
+    const { length, into: { bytes } } = coming;
+    if (length > bytes.length) throw badMessage("message", `expected at most ${bytes.length} bytes, got ${length}.`);
     check(code, "ucp_tag_msg_recv_nbx");
-    return into;
+    return coming;
   }
 
   /** Does UCX write into this side's memory no more? */
   get isIdle(): boolean {
-    return this.#codeOf(this.#coming) !== UCS_INPROGRESS;
+    return this.#coming === undefined || this.#codeOf(this.#coming) !== UCS_INPROGRESS;
   }
 
   /** Nobody waits for more. */
@@ -59,22 +84,18 @@ export class Messages {
     if (!this.isIdle) abandoned.add(this.#coming!);
   }
 
-  #begin(placeFor: (length: number) => Bytes): Coming | undefined {
+  #begin(placeOf: (length: number) => Place): Coming | undefined {
     const { handle } = this.#worker;
     const message = ucp().ucp_tag_probe_nb(handle, this.#tag, EXACTLY, 1, info);
     if (message === 0n) return undefined;
     const length = Number(readUcpTagRecvInfo(info, 0).length);
-    const into = placeFor(length);
-    const count = BigInt(into.length);
-    return {
-      ...{ into, length },
-      request: ucp().ucp_tag_msg_recv_nbx(handle, addressOf(into, API), count, message, PLAIN),
-    };
+    const into = placeOf(length);
+    const count = BigInt(Math.min(length, into.bytes.length));
+    return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, PLAIN) };
   }
 
-  #codeOf(coming: Coming | undefined): number {
-    if (coming === undefined) return 0;
-    const { request } = coming;
+  /** Once it is over, its request is gone. */
+  #codeOf({ request }: Coming): number {
     const isRequest = request !== NULL && codeIn(request) === undefined;
     const code = isRequest ? ucp().ucp_request_check_status(request) : codeIn(request) ?? 0;
     if (code === UCS_INPROGRESS) return code;

@@ -21,7 +21,7 @@ import { UcpWorker } from "../worker.ts";
 import { UcxDoor } from "./door.ts";
 import { addressIn, helloOf, LONGEST_ADDRESS, sendHello } from "./handshake.ts";
 import { UcxLink } from "./link.ts";
-import { assertAlike, bytesOf, described, type Room, roomFor } from "./memory.ts";
+import { assertAlike, described, placeOf, type Room, roomFor } from "./memory.ts";
 import type { Bytes } from "./messages.ts";
 import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions, within } from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
@@ -81,12 +81,12 @@ export class UcxRings extends Printed {
     const descriptions = frames.map((frame, i) => described(frame, argument(i)));
     const undo: Undo = [];
     return allOrNothing("making a ring", () => {
-      const bytes = frames.map((frame, i) => bytesOf(frame, argument(i), undo));
+      const places = frames.map((frame, i) => placeOf(frame, argument(i), undo));
       const worker = new UcpWorker(this.#context, undo);
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
       const resource = new Resource({ name: `door of a ring at ${address}`, undo });
-      const door = new UcxDoor(address, resource, listener, this.#meeting, worker, bytes, descriptions);
+      const door = new UcxDoor(address, resource, listener, this.#meeting, worker, places, descriptions);
       const ring = new RingWriter<T>(door, frames, whenFull);
       ring.resource.dependOn(this.#owner);
       keepFor(ring, this);
@@ -170,8 +170,8 @@ export class UcxRings extends Printed {
         throw badMessage("planes", "frames of one ring lie in several ways.");
       }
       const { tags } = hello;
-      const places = rooms.map(({ bytes }) => bytes);
-      const made = link = new UcxLink({ name, worker: this.#worker, address, stream, tags, timeout, places }, undo);
+      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms };
+      const made = link = new UcxLink(init, undo);
       made.resource.dependOn(this.#owner); // it may end before there is a reader
       const fetch: Joined<T>["fetch"] = (into, signal) => made.bring(into, signal);
       return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
