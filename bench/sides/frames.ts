@@ -55,8 +55,11 @@ const PORT = 20_000 + [...folder].reduce((sum, character) => (sum * 31 + charact
 
 type Place = (path: string) => Deno.UnixListenOptions & { readonly transport: "unix" } | Deno.TcpListenOptions;
 
+let context: UcxContext | undefined;
+
 function ucx(transport: string): Rings {
-  return UcxContext.open({ transports: [transport] }).rings({
+  context ??= UcxContext.open({ transports: [transport] });
+  return context.rings({
     listen: (path) => Deno.listen({ transport: "unix", path }),
     connect: (path) => Deno.connect({ transport: "unix", path }),
   });
