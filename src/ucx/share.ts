@@ -7,9 +7,8 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
-import { bytesAt } from "../core/native/pin.ts";
-import { API, check, made, ucp } from "./library.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { check, made, packedBy, ucp } from "./library.ts";
 import { packTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
@@ -71,9 +70,7 @@ function serve(
     return { layout, address, key };
   });
   const worker = new UcpWorker(context, undo);
-  const serving = { look() {} };
-  worker.join(serving);
-  undo.push(() => worker.leave(serving));
+  undo.push(worker.serve());
   return packTicket({ access, worker: worker.address, tensors });
 }
 
@@ -89,8 +86,9 @@ function register(context: UcpContextH, address: Address, byteLength: number, un
 }
 
 function keyOf(context: UcpContextH, memory: UcpMemH): Uint8Array<ArrayBuffer> {
-  const length = new BigUint64Array(1);
-  const at = made<Address>("ucp_rkey_pack", (out) => ucp().ucp_rkey_pack(context, memory, out, length));
-  const release = () => ucp().ucp_rkey_buffer_release(at);
-  return thenUndo("reading a key", (undo) => bytesAt(at, Number(length[0]), API, undo).slice(), [release]);
+  return packedBy(
+    "ucp_rkey_pack",
+    (out, length) => ucp().ucp_rkey_pack(context, memory, out, length),
+    (at) => ucp().ucp_rkey_buffer_release(at),
+  );
 }

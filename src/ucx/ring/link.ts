@@ -72,13 +72,8 @@ interface Awaited {
 export class UcxLink implements Link, Advancing {
   readonly resource: Resource;
   readonly who: string;
-  readonly #worker: UcpWorker;
+  readonly #init: LinkInit;
   readonly #lane: UcxLane;
-  readonly #stream: Stream;
-  readonly #tags: Tags;
-  readonly #timeout: number;
-  readonly #sent: readonly Place[];
-  readonly #places: readonly Place[];
   readonly #notices: Messages;
   readonly #frames: Messages;
   readonly #inbox: Bytes[] = [];
@@ -99,14 +94,10 @@ export class UcxLink implements Link, Advancing {
   #beats: ReturnType<typeof setInterval> | undefined;
 
   /** Takes the stream over. */
-  constructor({ name, worker, address, stream, tags, timeout, sent = [], places = [] }: LinkInit, undo: Undo) {
+  constructor(init: LinkInit, undo: Undo) {
+    const { name, worker, address, stream, tags } = init;
     this.who = name;
-    this.#worker = worker;
-    this.#stream = stream;
-    this.#tags = tags;
-    this.#timeout = timeout;
-    this.#sent = sent;
-    this.#places = places;
+    this.#init = init;
     this.#notices = new Messages(worker, tags.takes);
     this.#frames = new Messages(worker, tags.frames);
     [this.#lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
@@ -138,7 +129,7 @@ export class UcxLink implements Link, Advancing {
   /** From now on, both sides say on the stream that they are there, and nothing else. */
   begin(): this {
     this.#heard = performance.now();
-    this.#beats = setInterval(() => this.#beat(), this.#timeout / BEATS);
+    this.#beats = setInterval(() => this.#beat(), this.#init.timeout / BEATS);
     void this.#listen();
     return this;
   }
@@ -155,7 +146,7 @@ export class UcxLink implements Link, Advancing {
     if (this.#failure !== undefined) throw this.#failure;
     const message = this.#inbox.shift();
     if (message === undefined) return "later";
-    const length = message.length - inside(this.#places.at(0)).length;
+    const length = message.length - inside(this.#init.places?.[0]).length;
     if (length < 0) throw badMessage("notice", `there is no frame in its ${message.length} bytes.`);
     this.#inside = message.subarray(length);
     return look(new DataView(message.buffer, 0, length), length, NO_FDS);
@@ -167,15 +158,15 @@ export class UcxLink implements Link, Advancing {
 
   sendNow(bytes: Uint8Array, published?: number): boolean {
     this.resource.assertLive();
-    const whole = published === undefined ? undefined : this.#sent[published];
+    const whole = published === undefined ? undefined : this.#init.sent?.[published];
     const frame = inside(whole);
     const length = bytes.length + frame.length;
     const place = placeFor(length);
     place.bytes.set(bytes);
     place.bytes.set(frame, bytes.length);
-    this.#send(place, length, this.#tags.sends);
+    this.#send(place, length, this.#init.tags.sends);
     if (this.#lane.isIdle) reuse(place);
-    if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#tags.frames);
+    if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
     this.#said++;
     return true;
   }
@@ -190,7 +181,7 @@ export class UcxLink implements Link, Advancing {
    * @throws the signal's reason where it is aborted: the frame comes all the same, and the next call has to name the same place.
    */
   async bring(place: number, signal: AbortSignal | undefined): Promise<boolean> {
-    const into = this.#places[place];
+    const into = this.#init.places![place];
     if (inside(into).length > 0) {
       into.bytes.set(this.#inside);
       return true;
@@ -269,7 +260,7 @@ export class UcxLink implements Link, Advancing {
   #lose(error: unknown): void {
     this.#failure ??= error;
     clearInterval(this.#beats);
-    this.#stream.close();
+    this.#init.stream.close();
     this.#changes.tell();
   }
 
@@ -279,7 +270,7 @@ export class UcxLink implements Link, Advancing {
   }
 
   #isLate(since: number): boolean {
-    return performance.now() - since > this.#timeout;
+    return performance.now() - since > this.#init.timeout;
   }
 
   #late(): Error {
@@ -288,7 +279,7 @@ export class UcxLink implements Link, Advancing {
 
   async #listen(): Promise<void> {
     try {
-      for (let some; (some = await this.#stream.some()) !== undefined;) {
+      for (let some; (some = await this.#init.stream.some()) !== undefined;) {
         if (some.some((byte) => byte !== 0)) throw badMessage("stream", "expected signs of life alone.");
         this.#heard = performance.now();
       }
@@ -307,7 +298,7 @@ export class UcxLink implements Link, Advancing {
     if (isFrameLate || this.#isLate(this.#heard)) return this.#lose(this.#late());
     if (this.#isSending) return;
     this.#isSending = true;
-    const sent = this.#stream.send(BEAT).catch(() => {}); // its reader finds out why
+    const sent = this.#init.stream.send(BEAT).catch(() => {}); // its reader finds out why
     sent.then(() => this.#isSending = false);
   }
 }

@@ -18,7 +18,7 @@ import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { API, checks } from "../library.ts";
 import { UcpWorker } from "../worker.ts";
-import { UcxDoor } from "./door.ts";
+import { doorOf } from "./door.ts";
 import { addressIn, helloOf, LONGEST_ADDRESS, sendHello } from "./handshake.ts";
 import { UcxLink } from "./link.ts";
 import { assertAlike, described, placeOf, type Room, roomFor } from "./memory.ts";
@@ -39,8 +39,7 @@ const OPEN: Names<OpenUcxRingOptions> = { contexts: true, signal: true };
 const LONGEST_MESSAGE = LONGEST_BODY + 16;
 
 /**
- * Rings between processes that have no memory in common: a reader gets each frame by one `get` into memory of its own. All
- * else is as in `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
+ * Rings between processes that have no memory in common: a reader gets each frame into memory of its own. All else is as in `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
  *
  * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
  */
@@ -86,7 +85,8 @@ export class UcxRings extends Printed {
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
       const resource = new Resource({ name: `door of a ring at ${address}`, undo });
-      const door = new UcxDoor(address, resource, listener, this.#meeting, worker, places, descriptions);
+      const meeting = this.#meeting;
+      const door = doorOf({ path: address, resource, listener, meeting, worker, frames: places, descriptions });
       const ring = new RingWriter<T>(door, frames, whenFull);
       ring.resource.dependOn(this.#owner);
       keepFor(ring, this);
@@ -131,11 +131,9 @@ export class UcxRings extends Printed {
 
   /** Keeps the worker going, which the writer's reaches, for as long as there is one. `atEnd` is called at its end, too. */
   #visit(atEnd: () => void): Disposable {
-    const visitor = { look() {} };
-    const undo = [() => this.#worker.leave(visitor), atEnd];
+    const undo = [this.#worker.serve(), atEnd];
     const resource = new Resource({ name: `visit to a ring by ${this.#owner.name}`, undo });
     resource.dependOn(this.#owner);
-    this.#worker.join(visitor);
     return { [Symbol.dispose]: () => resource.dispose() };
   }
 
