@@ -103,7 +103,8 @@ export class UcpWorker {
       await undefined; // what has begun something goes on first
       let until = performance.now() + POLL_MS;
       while (this.#advancing.size > 0) {
-        await this.#pace.next(); // what has come may be waited for by others
+        const turn = this.#pace.next();
+        if (turn !== undefined) await turn;
         if (this.#advancing.size === 0) break;
         this.advance();
         const now = performance.now();
