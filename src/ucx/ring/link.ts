@@ -29,7 +29,7 @@ const BEAT = new Uint8Array(); // as a message: four bytes of zeros
 const POLLING_MS = 0.2;
 
 /** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
-const VERDICT_MS = 2_000;
+const VERDICT_MS = 1_000;
 
 const NOTHING: Bytes = new Uint8Array();
 
