@@ -1,8 +1,12 @@
 // Both sides of a ring over UCX in one process: what readers get, and how writers wait for them.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
+import type { UCP } from "../../ffi/ucx/functions.ts";
 import { ArgumentError, DisposedError, host, type HostTensor, imageInfo, ledger } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
+import { ucp } from "../../src/ucx/library.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { assertAlive } from "../alive.ts";
 import { Level, openFds } from "../gc.ts";
@@ -137,6 +141,38 @@ for (const [size, info] of Object.entries({ small: INFO, large: LARGE })) {
     await ring.flush();
   });
 }
+
+ucxTest("ring: a frame whose wait was given up keeps its place, whichever is disposed meanwhile", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 3, "wait", LARGE);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  await publish(ring, 1);
+  const first = (await reader.next())!;
+  const calls = ucp() as { ucp_tag_send_nbx: UCP["ucp_tag_send_nbx"] };
+  const { ucp_tag_send_nbx } = calls;
+  let send: (() => Address) | undefined;
+  calls.ucp_tag_send_nbx = (...of) => {
+    if (of[2] < 100_000n) return ucp_tag_send_nbx(...of);
+    send = () => ucp_tag_send_nbx(...of);
+    return NULL;
+  };
+  try {
+    const wait = reader.next({ signal: AbortSignal.timeout(100) }); // its notice has come by then, as a rule
+    await publish(ring, 2);
+    await assertRejects(() => wait, DOMException);
+  } finally {
+    calls.ucp_tag_send_nbx = ucp_tag_send_nbx;
+  }
+  first[Symbol.dispose]();
+  const request = send!();
+  using second = (await reader.next())!;
+  assertEquals(valueOf(second), 2);
+  await until(() => ucp().ucp_request_check_status(request) !== UCS_INPROGRESS, "it is sent");
+  ucp().ucp_request_free(request);
+});
 
 for (const whenFull of ["wait", "drop-oldest"] as const) {
   ucxTest(`ring: with ${whenFull}, a reader that keeps all frames but one gets each that follows`, async () => {
