@@ -3,7 +3,6 @@ import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { contextOn } from "../core/device/device_on.ts";
 import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { TableInfo } from "../core/layout/frame_info.ts";
@@ -64,8 +63,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   const { contexts, device = false, access } = optionsIn(options, OPTIONS);
   checks.assertBoolean(device, "device");
   const wanted = accessOf(access, "read");
-  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
-  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context, "contexts"));
+  const all = devices.contextsIn(contexts);
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
   assertMovable(type, ArrowSchema.size, "schema");

@@ -2,6 +2,7 @@ import type { Checks } from "../checks.ts";
 import type { ArrayPlace, Arrays } from "../contract.ts";
 import type { Context } from "../graph/context.ts";
 import type { Tensor } from "../tensors/tensor.ts";
+import { contextOn } from "./device_on.ts";
 
 /** A type of device, as libraries number it that share arrays, and the memory that it stands for. */
 export interface ArrayDevice {
@@ -38,6 +39,14 @@ export class ArrayDevices {
     return device && { ...place, type: device.type, ordinal: arrays!.ordinal };
   }
 
+  /** The contexts in which memory may be. @throws {ArgumentError} for anything else. @throws {DisposedError} */
+  contextsIn(given: readonly Context[]): readonly Context[] {
+    if (!Array.isArray(given)) throw this.#checks.wrongKind("contexts", "an array of contexts", given);
+    const contexts = this.#checks.itemsIn<Context>(given, "contexts");
+    for (const context of contexts) contextOn(this.#checks, context, "contexts");
+    return contexts;
+  }
+
   /**
    * The arrays of the context that is for a device, and which memory of it is meant. The number counts for memory that a
    * device alone reaches: for other memory, libraries disagree what to say. Where several contexts may have unified memory,
@@ -53,7 +62,7 @@ export class ArrayDevices {
     const { name, memory, apis } = device;
     let arrays: Arrays | undefined;
     for (const context of contexts) {
-      if (context?.arrays === undefined || !apis.includes(context.api)) continue;
+      if (context.arrays === undefined || !apis.includes(context.api)) continue;
       const found = context.arrays;
       const isAsked = memory === "unified" && contexts.length > 1;
       if (isAsked ? found.hasUnified?.(address) : found.ordinal === ordinal) return { arrays: found, memory };
