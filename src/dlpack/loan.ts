@@ -127,6 +127,12 @@ export class DLPackLoan extends Printed implements Disposable {
     return this.#signal.data;
   }
 
+  /** @internal The same, where the consumer has taken the struct and failed since: to block on its release is an error. */
+  handOverFailed(failure: Deadlock): void {
+    this.#signal.deadlock = failure;
+    this.handOver();
+  }
+
   /** What was lent, and how far it has come. */
   toString(): string {
     return withFacts(this.resource.name, [this.isReleased ? "released" : this.resource.end]);

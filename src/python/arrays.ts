@@ -132,6 +132,18 @@ function deadlock(): AccessError | undefined {
   );
 }
 
+/** A library has raised an exception, and did not release what it has taken: it may keep that for good. */
+function lostBy(library: ArrayLibrary): AccessError {
+  return new AccessError(
+    `this wait might never end: ${library}.from_dlpack took the bytes, failed, and has them still.`,
+    {
+      ...{ api: API, fn: "toArray" },
+      hint:
+        "Python may release them once it collects garbage: gc.collect(). Await instead, or leave the tensor to its end.",
+    },
+  );
+}
+
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null | typeof ANY];
 
@@ -188,14 +200,17 @@ function lent(
   return holding(() => {
     const give = giverOf(library, place.type, place.ordinal, asked);
     const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
+    let hasFailed = true;
     try {
       const array = calledOn(give, capsule, `${library}.from_dlpack`);
+      hasFailed = false;
       if (!isFresh(capsule, version)) return new PythonObject(array);
       cpython().Py_DecRef(array);
       if (array === helping("asked")) return undefined;
       throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
     } finally {
       if (isFresh(capsule, version)) rename(capsule, used); // no consumer may take the struct now
+      else if (hasFailed) loan.handOverFailed(() => lostBy(library));
       else loan.handOver();
       cpython().Py_DecRef(capsule);
     }

@@ -1,11 +1,12 @@
 // CUDA's memory as arrays of a library that Python stands in for, by a recording: what each is told, and what waits.
 
-import { assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, host } from "@samepage/interop";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { AccessError, ArgumentError, host } from "@samepage/interop";
 import { CudaContext, type CudaTensor } from "@samepage/interop/cuda";
-import { type ArrayLibrary, Python, type PythonObject } from "@samepage/interop/python";
+import { type ArrayLibrary, Python, PythonError, type PythonObject } from "@samepage/interop/python";
 import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import * as cu from "../../ffi/cuda_driver/constants.ts";
+import { until } from "../conformance/bytes.ts";
 import { recordedTests } from "../cuda/recorded.ts";
 import { lacking } from "./help.ts";
 
@@ -58,6 +59,7 @@ api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 NEW, USED = b"dltensor_versioned", b"used_dltensor_versioned"
 calls = []
+keeps = None
 
 class Array:
     def __init__(self, lent):
@@ -67,6 +69,9 @@ class Array:
         capsule = lent.__dlpack__(max_version=(1, 0), **options)
         self.at = api.PyCapsule_GetPointer(capsule, NEW)
         api.PyCapsule_SetName(capsule, USED)
+        if keeps is not None:
+            keeps.append(self)
+            raise ValueError("too large")
 
     def __del__(self):
         if hasattr(self, "at"):
@@ -95,16 +100,16 @@ for name in ("torch", "cupy"):
 sys.modules["jax"], sys.modules["jax.dlpack"] = types.ModuleType("jax"), types.SimpleNamespace(from_dlpack=turning)
 `;
 
-function test(name: string, run: (cuda: CudaContext, python: Python) => void): void {
+function test(name: string, run: (cuda: CudaContext, python: Python) => unknown): void {
   recorded(
     name,
-    () => {
+    async () => {
       isIdle = true;
       using cuda = CudaContext.open();
       const python = Python.open();
       python.run(LIBRARY);
       python.run("stream = number", { number: THEIRS });
-      run(cuda, python);
+      await run(cuda, python);
       isIdle = true;
     },
     {},
@@ -164,6 +169,23 @@ test("toArray() has the host wait for a library that asks for another stream eac
     assertEquals([array.get("device"), python.run("len(calls)"), told.at(-1)], [[2, 0], tries, "host waits"]);
   }
 });
+
+test(
+  "toArray() has a dispose throw where a library fails and keeps the bytes, though other threads run",
+  async (cuda, python) => {
+    const tensor = cuda.pinned.allocate(MATRIX);
+    python.run("import threading; over = threading.Event(); keeps = []; threading.Thread(target=over.wait).start()");
+    assertThrows(() => python.toArray(tensor, "torch"), PythonError, "torch.from_dlpack: ValueError: too large.");
+    assertThrows(
+      () => tensor[Symbol.dispose](),
+      AccessError,
+      "torch.from_dlpack took the bytes, failed, and has them still.",
+    );
+    assertEquals(tensor.resource.state, "closing");
+    python.run("keeps, kept = None, keeps; kept.clear(); over.set()");
+    assert(await until(() => tensor.resource.state === "freed"));
+  },
+);
 
 test("fromArray() refuses an array of another device before its library is asked for it", (cuda, python) => {
   using array = python.run<PythonObject>(
