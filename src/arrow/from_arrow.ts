@@ -2,6 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { contextsIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -63,7 +64,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   const { contexts, device = false, access } = optionsIn(options, OPTIONS);
   checks.assertBoolean(device, "device");
   const wanted = accessOf(access, "read");
-  const all = devices.contextsIn(contexts);
+  const all = contextsIn(checks, contexts);
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
   assertMovable(type, ArrowSchema.size, "schema");

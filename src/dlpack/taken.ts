@@ -7,19 +7,19 @@ import {
   readDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { contextsIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { AccessError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
-import { type Access, accessOf, writes } from "../core/memory/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import { callAt } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS } from "./types.ts";
+import { accessTo, assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link fromDLPack}. */
 export interface FromDLPackOptions {
@@ -67,7 +67,7 @@ const copy = { start: 0, end: 0 };
 export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor {
   const { contexts, access, after, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
-  const all = devices.contextsIn(contexts);
+  const all = contextsIn(checks, contexts);
   return take(checks.handleIn<Address>(address, "address"), { contexts: all, access, after, version });
 }
 
@@ -83,14 +83,12 @@ export interface Taking {
 
 /** The same, of what was checked. */
 export function take(at: Address, { contexts, access: asked, after, version, type }: Taking): Tensor {
-  if (taken.has(at)) {
+  if (isTaken(at)) {
     throw checks.wrong("address", "a tensor has this struct already.", "Ask its producer for another.");
   }
   copy.end = 0; // it may have changed
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
-  const isReadOnly = (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n;
-  const access = accessOf(asked, isReadOnly ? "read" : "read-write");
-  if (isReadOnly && writes(access)) throw readOnly();
+  const access = accessTo(asked, (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n);
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
@@ -111,6 +109,11 @@ export function take(at: Address, { contexts, access: asked, after, version, typ
 /** Structs whose deleters will be called, each once; and no struct, because V8 makes a set anew that comes to be empty. */
 const taken = new Set<Address>([NULL]);
 
+/** True while a tensor here has the struct. */
+export function isTaken(struct: Address): boolean {
+  return taken.has(struct);
+}
+
 /** The deleter that was called last: a producer has one for all, and no library of theirs is unloaded. */
 let known: Address | undefined;
 
@@ -121,13 +124,6 @@ function deletion(deleter: Address, struct: Address): () => void {
     callAt(deleter, struct);
     known = deleter;
   };
-}
-
-function readOnly(): AccessError {
-  return new AccessError("access: the producer lets the memory be read only.", {
-    ...{ api: "dlpack", argument: "access" },
-    hint: 'Leave it out, or pass "read".',
-  });
 }
 
 /**

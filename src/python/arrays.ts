@@ -2,11 +2,11 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged } from "../../ffi/dlpack/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Arrays, ArrayStream } from "../core/contract.ts";
-import type { DevicePlace } from "../core/device/arrays.ts";
+import { contextsIn, type DevicePlace } from "../core/device/arrays.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
-import { allOrNothing, undone } from "../core/life/undo.ts";
+import { undone } from "../core/life/undo.ts";
 import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
@@ -220,7 +220,7 @@ function lent(
 /** The tensor over an array's memory. */
 export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions): Tensor {
   const { contexts: given, access: asked } = optionsIn(options, FROM_ARRAY);
-  const contexts = devices.contextsIn(given);
+  const contexts = contextsIn(checks, given);
   const object = objectIn(array);
   const access = asked === undefined ? undefined : accessOf(asked, asked);
   return holding(() => {
@@ -277,19 +277,11 @@ function overCapsule(capsule: Address, taking: Taking): Tensor {
   }
 }
 
-function overBuffer(object: Address, contexts: readonly Context[], access: Access | undefined): Tensor {
+function overBuffer(object: Address, contexts: readonly Context[], asked: Access | undefined): Tensor {
   const host = contexts.find(({ api }) => api === "host")?.arrays;
   if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
-  const { address, layout, isReadOnly, release } = bufferOf(object);
-  const place = { handle: address, byteOffset: 0, memory: "host" } as const;
-  const least = isReadOnly ? "read" : "read-write";
-  return allOrNothing("taking a buffer", () => {
-    if (isReadOnly && writes(access ?? least)) {
-      const fields = { api: API, argument: "access", hint: 'Leave it out, or pass "read".' };
-      throw new AccessError("access: Python lets the memory be read only.", fields);
-    }
-    return host.attach(place, layout, { access: access ?? least, owner: release });
-  });
+  const { address, layout, access, release } = bufferOf(object, asked);
+  return host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access, owner: release });
 }
 
 /** A reference of another's. */

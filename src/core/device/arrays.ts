@@ -21,6 +21,14 @@ export interface DevicePlace extends ArrayPlace {
   readonly ordinal: number;
 }
 
+/** The contexts in which memory may be. @throws {ArgumentError} for anything else. @throws {DisposedError} */
+export function contextsIn(checks: Checks, given: readonly Context[]): readonly Context[] {
+  if (!Array.isArray(given)) throw checks.wrongKind("contexts", "an array of contexts", given);
+  const contexts = checks.itemsIn<Context>(given, "contexts");
+  for (const context of contexts) contextOn(checks, context, "contexts");
+  return contexts;
+}
+
 /** The devices of one way to share arrays. */
 export class ArrayDevices {
   readonly #checks: Checks;
@@ -37,14 +45,6 @@ export class ArrayDevices {
     const place = arrays?.placeOf(tensor);
     const device = place && this.#devices.find((one) => one.memory === place.memory && one.apis.includes(api));
     return device && { ...place, type: device.type, ordinal: arrays!.ordinal };
-  }
-
-  /** The contexts in which memory may be. @throws {ArgumentError} for anything else. @throws {DisposedError} */
-  contextsIn(given: readonly Context[]): readonly Context[] {
-    if (!Array.isArray(given)) throw this.#checks.wrongKind("contexts", "an array of contexts", given);
-    const contexts = this.#checks.itemsIn<Context>(given, "contexts");
-    for (const context of contexts) contextOn(this.#checks, context, "contexts");
-    return contexts;
   }
 
   /**
