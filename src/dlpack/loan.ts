@@ -160,7 +160,7 @@ export class DLPackLoan extends Printed implements Disposable {
   }
 
   /** {@link handOver}, where the consumer has taken the struct and failed since: to block on it is an error. For mappers. */
-  handOverFailed(failure: Deadlock): void {
+  handOverFailed(failure: () => AccessError): void {
     this.#signal.deadlock = failure;
     this.handOver();
   }

@@ -54,6 +54,7 @@ const NO_ABILITIES: HostAbilities = {};
 
 /** What a host tensor is made of. */
 export interface HostTensorInit extends TensorInit<Address> {
+  /** What else it can do. */
   readonly abilities?: HostAbilities | undefined;
 }
 
