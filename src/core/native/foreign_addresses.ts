@@ -159,6 +159,12 @@ export function probeText(address: Address, most: number, api: string, argument:
   throw new ArgumentError(`${argument}: it has more than ${most} bytes.`, { api, argument });
 }
 
+/** A copy of a native object's bytes. @throws {ArgumentError} as {@link probePages}. */
+export function readObject(address: Address, byteLength: number, api: string, argument: string): DataView {
+  probeObject(address, byteLength, api, argument);
+  return new DataView(copyOf(address, byteLength).buffer);
+}
+
 /** A copy of so many bytes, which can be read. */
 export function copyOf(address: Address, byteLength: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(byteLength);
