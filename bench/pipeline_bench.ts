@@ -1,12 +1,18 @@
 // 300 frames of 1080p H.264: decoded by FFmpeg, their edges by OpenCL, text found in every tenth of them by ONNX Runtime
 // (640 × 352, two threads), lines drawn around it, and encoded by libx264. One operation is the whole clip.
+//
+// GStreamer 1.22 has elements for a part of it: decoders (avdec_h264), edges (edgetv, by the CPU, over 4 bytes a pixel),
+// x264enc. It has none that runs an ONNX model (onnxinference, of 1.20 on, is in no package of Debian's) and none that draws
+// what that found (objectdetectionoverlay is in 1.24), so that its way has less to do.
 
+import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
 import { decode, encode, infer, kernel, outline, pipeline } from "@samepage/interop/pipeline";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { detectionsIn } from "../src/pipeline/detector.ts";
 import { missing } from "../tests/ffmpeg/clips.ts";
+import { lacking as lackingGStreamer } from "../tests/gstreamer/lacking.ts";
 import { DETECTOR, LIBRARY } from "../tests/onnxruntime/open.ts";
 import { BUILT, c } from "./harness/c.ts";
 import { beginningOf, framesOf } from "./harness/clip.ts";
@@ -39,6 +45,9 @@ const COPIED = FRAMES * 2 * WIDTH * HEIGHT * 3 / 2;
 /** What onnxruntime-node copies besides: what the model reads, and its map, of every tenth frame. */
 const MODEL_COPIED = Math.ceil(FRAMES / EVERY) * 4 * 4 * ACROSS * DOWN;
 
+/** What videoconvert copies: each frame of I420 to edgetv's BGRx, and what that made of it back to I420. */
+const CONVERTED = FRAMES * (4 + 3 / 2) * WIDTH * HEIGHT;
+
 const lacking = missing ?? (LIBRARY === undefined ? "ONNX Runtime: deno task setup inference" : undefined);
 const pyAv = await hasWheels(FFMPEG_8);
 const lacksNode = await hasNpm(NODE_AV) && await hasNpm(ONNX_RUNTIME_NODE)
@@ -66,6 +75,31 @@ function pythons(): Way {
   }, "pipeline");
 }
 
+/** GStreamer's elements, as gst-launch-1.0 runs them. */
+function elements(): Way {
+  const way = c("gstreamer", "elements", "GStreamer: edgetv, no detector, no boxes");
+  const description = [
+    ...[`filesrc location=${Deno.env.get("SAMEPAGE_BENCH_CLIP")}`, "decodebin", "videoconvert", "edgetv"],
+    ...["videoconvert", "video/x-raw,format=I420", "x264enc speed-preset=ultrafast", "matroskamux"],
+    `filesink location=${BUILT}pipeline_gstreamer.mkv`,
+  ].join(" ! ");
+  Deno.env.set("SAMEPAGE_BENCH_ELEMENTS", description);
+  return {
+    ...way,
+    open: async () => {
+      const missing = lacking ?? lackingGStreamer();
+      if (missing !== undefined) throw new Missing(missing);
+      using gst = GStreamerContext.openSync();
+      try {
+        await using _pipeline = gst.launch(description);
+      } catch (error) {
+        throw new Missing(`an element is: ${error instanceof Error ? error.message : error}`);
+      }
+      return await way.open();
+    },
+  };
+}
+
 function nodes(): Way {
   return program("node-av + OpenCL + onnxruntime-node", () => {
     const missing = lacking ?? lacksNode;
@@ -79,6 +113,7 @@ figure({
   id: "pipeline",
   title: `${FRAMES} frames of 1080p H.264: edges, a detector in every tenth, boxes, encoded`,
   goal: throughput(0.97),
+  cpu: true,
   ignore: lacking !== undefined,
   ways: [
     moving(0, c("pipeline", "pipeline")),
@@ -133,5 +168,6 @@ figure({
     ),
     moving(COPIED, pythons()),
     moving(COPIED + MODEL_COPIED, nodes()),
+    moving(CONVERTED, elements()),
   ],
 });

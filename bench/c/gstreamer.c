@@ -122,6 +122,14 @@ static void stop(GstElement *pipeline) {
   gst_object_unref(pipeline);
 }
 
+static void wait_for_end(GstElement *pipeline) {
+  GstBus *bus = gst_element_get_bus(pipeline);
+  GstMessage *end = gst_bus_timed_pop_filtered(bus, GST_CLOCK_TIME_NONE, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  if (GST_MESSAGE_TYPE(end) != GST_MESSAGE_EOS) fail("the pipeline failed");
+  gst_message_unref(end);
+  gst_object_unref(bus);
+}
+
 static void through_pipelines(long frames) {
   char description[1024];
   snprintf(description, sizeof description, getenv("SAMEPAGE_BENCH_FROM"), frames);
@@ -143,11 +151,7 @@ static void through_pipelines(long frames) {
   }
   if (taken != frames) fail("frames are missing");
   gst_app_src_end_of_stream(GST_APP_SRC(source));
-  GstBus *bus = gst_element_get_bus(to);
-  GstMessage *end = gst_bus_timed_pop_filtered(bus, GST_CLOCK_TIME_NONE, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
-  if (GST_MESSAGE_TYPE(end) != GST_MESSAGE_EOS) fail("the pipeline failed");
-  gst_message_unref(end);
-  gst_object_unref(bus);
+  wait_for_end(to);
   gst_caps_unref(caps);
   gst_object_unref(sink);
   gst_object_unref(source);
@@ -159,7 +163,18 @@ static void frames(long count) {
   for (long i = 0; i < count; i++) through_pipelines(atol(getenv("SAMEPAGE_BENCH_FRAMES")));
 }
 
+// A pipeline of GStreamer's own elements, SAMEPAGE_BENCH_ELEMENTS, as gst-launch-1.0 runs it.
+static void elements(long count) {
+  for (long i = 0; i < count; i++) {
+    GstElement *pipeline = launched(getenv("SAMEPAGE_BENCH_ELEMENTS"));
+    play(pipeline);
+    wait_for_end(pipeline);
+    stop(pipeline);
+  }
+}
+
 static const struct operation OPERATIONS[] = {
+  {"elements", setup, elements, NULL, 0, NULL},
   {"map", setup, map, NULL, 0, NULL},
   {"wrap", setup, wrap, NULL, 0, NULL},
   {"wrap_buffer", setup, wrap_buffer, NULL, 0, NULL},

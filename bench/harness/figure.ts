@@ -24,6 +24,8 @@ export interface Figure {
   readonly ways: readonly Way[];
   /** What the second is to reach. */
   readonly goal?: Goal;
+  /** True where it is also about how long processors work, all threads together: for operations of a second or more. */
+  readonly cpu?: boolean;
   /** Whose device it needs; OpenCL's by default. */
   readonly on?: Topic;
   /** True where this process lacks what else its own ways need: for `deno bench`. */

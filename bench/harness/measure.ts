@@ -1,5 +1,6 @@
+import { workOf } from "./cpu.ts";
 import type { Figure } from "./figure.ts";
-import { Missing } from "./program.ts";
+import { Missing, processes } from "./program.ts";
 import type { Batch } from "./way.ts";
 
 /** How long and how often. */
@@ -18,6 +19,8 @@ export interface Effort {
 export interface Measured {
   /** Nanoseconds of one operation, a number a round, by way. All have the same length. */
   readonly samples: Readonly<Record<string, readonly number[]>>;
+  /** Nanoseconds that processors worked for one operation, likewise, where the figure is about that. */
+  readonly cpu: Readonly<Record<string, readonly number[]>>;
   /** Operations of one batch, by way. */
   readonly counts: Readonly<Record<string, number>>;
   /** Why a way is not among them. */
@@ -26,12 +29,12 @@ export interface Measured {
 
 /** Runs batches of all ways in turn, on one machine, so that what disturbs it disturbs all of them. */
 export async function measureFigure(figure: Figure, effort: Effort): Promise<Measured> {
-  const ways: { name: string; batch: Batch; count: number; samples: number[] }[] = [];
+  const ways: { name: string; batch: Batch; count: number; samples: number[]; cpu: number[] }[] = [];
   const missing: Record<string, string> = {};
   for (const way of figure.ways) {
     try {
       const batch = await way.open();
-      ways.push({ name: way.name, batch, count: await warmUp(batch, effort), samples: [] });
+      ways.push({ name: way.name, batch, count: await warmUp(batch, effort), samples: [], cpu: [] });
     } catch (error) {
       if (!(error instanceof Missing)) throw error;
       missing[way.name] = error.message;
@@ -40,12 +43,15 @@ export async function measureFigure(figure: Figure, effort: Effort): Promise<Mea
   for (let round = 0; round < effort.rounds; round++) {
     // Each begins in turn, so that none always runs in the wake of the same other.
     for (let i = 0; i < ways.length; i++) {
-      const { batch, count, samples } = ways[(i + round) % ways.length];
+      const { batch, count, samples, cpu } = ways[(i + round) % ways.length];
+      const before = workOf(processes());
       samples.push(await batch(count) / count);
+      cpu.push((workOf(processes()) - before) / count);
     }
   }
   return {
     samples: Object.fromEntries(ways.map(({ name, samples }) => [name, samples])),
+    cpu: figure.cpu ? Object.fromEntries(ways.map(({ name, cpu }) => [name, cpu])) : {},
     counts: Object.fromEntries(ways.map(({ name, count }) => [name, count])),
     missing,
   };
@@ -53,8 +59,10 @@ export async function measureFigure(figure: Figure, effort: Effort): Promise<Mea
 
 /** Runs it for a while, so that it is as fast as it gets; answers how many operations make a batch then. */
 async function warmUp(batch: Batch, { warmUpMs, batchMs }: Effort): Promise<number> {
+  const end = performance.now() + warmUpMs;
   const count = await calibrate(batch, batchMs);
-  for (const end = performance.now() + warmUpMs; performance.now() < end;) await batch(count);
+  if (performance.now() >= end) return count; // an operation of seconds
+  while (performance.now() < end) await batch(count);
   return await calibrate(batch, batchMs);
 }
 

@@ -34,6 +34,11 @@ export class Program {
     this.#output = linesOf(this.#child.stdout);
   }
 
+  /** Its process. */
+  get pid(): number {
+    return this.#child.pid;
+  }
+
   /** Waits for its first line. @throws {Missing} with what it lacks. */
   async ready(): Promise<void> {
     const line = await this.#line();
@@ -65,6 +70,12 @@ export class Program {
 }
 
 const opened = new Map<string, Promise<Program>>();
+const pids: number[] = [];
+
+/** This process and all that were started: while a figure is measured, one way at a time works. */
+export function processes(): readonly number[] {
+  return [Deno.pid, ...pids];
+}
 
 /** The program of a command: started once. @throws {Missing} with what it lacks. */
 export function open(command: Command): Promise<Program> {
@@ -85,6 +96,7 @@ async function start(command: Command): Promise<Program> {
   const program = new Program(command);
   try {
     await program.ready();
+    pids.push(program.pid);
     return program;
   } catch (error) {
     await program.close();

@@ -10,6 +10,8 @@ export interface WayResult {
   readonly name: string;
   /** Bytes that one operation moves between host and device, where the figure is about that. */
   readonly bytesMoved?: number;
+  /** Nanoseconds that processors worked for one operation, where the figure is about that: the median. */
+  readonly cpu?: number;
   /** Operations of one batch. */
   readonly count: number;
   /** Nanoseconds of one operation. */
@@ -38,13 +40,14 @@ export interface FigureResult {
 export type Result = { readonly figure: FigureResult } | { readonly growth: GrowthResult };
 
 /** Compares every way with the first. */
-export function resultOf({ id, title, goal, ways }: Figure, { samples, counts, missing }: Measured): FigureResult {
+export function resultOf({ id, title, goal, ways }: Figure, { samples, cpu, counts, missing }: Measured): FigureResult {
   const [reference, subject] = ways.map(({ name }) => name);
   const results = Object.entries(samples).map(([name, own]): WayResult => {
     const { bytesMoved } = ways.find((way) => way.name === name)!;
     const result = {
       name,
       ...(bytesMoved === undefined ? {} : { bytesMoved }),
+      ...(cpu[name] === undefined ? {} : { cpu: summarize(cpu[name]).median }),
       count: counts[name],
       time: summarize(own),
       samples: own.map(Math.round),

@@ -11,9 +11,13 @@ export function time(nanoseconds: number): string {
   return `${threeDigits(nanoseconds / size)} ${unit}`;
 }
 
-/** A way's name, and what it moves. */
-export function wayName({ name, bytesMoved }: WayResult): string {
-  return bytesMoved === undefined ? name : `${name} (${bytes(bytesMoved)} moved)`;
+/** A way's name, what it moves, and how long processors work for it. */
+export function wayName({ name, bytesMoved, cpu }: WayResult): string {
+  const facts = [
+    ...bytesMoved === undefined ? [] : [`${bytes(bytesMoved)} moved`],
+    ...cpu === undefined ? [] : [`${time(cpu)} of CPU`],
+  ];
+  return facts.length === 0 ? name : `${name} (${facts.join(", ")})`;
 }
 
 function bytes(count: number): string {

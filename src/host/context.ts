@@ -59,12 +59,18 @@ const NAMES: Names<HostAllocation<DType> & Layout> = { ...LAYOUT_NAMES, align: t
 export interface FrameAllocation extends Placement {
   /** Each row begins at a multiple of this many bytes; 1 by default. */
   readonly rowAlign?: number;
+  /**
+   * Each plane begins at a multiple of this many bytes, a power of two; 1 by default. 512 lets the kernels of any device
+   * take a plane by itself.
+   */
+  readonly planeAlign?: number;
   /** The frame's metadata. */
   readonly metadata?: Metadata;
 }
 
 const FRAME_OPTIONS: Names<FrameAllocation> = {
   rowAlign: true,
+  planeAlign: true,
   metadata: true,
   align: true,
   sharable: true,
@@ -150,9 +156,9 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    */
   allocateFrame(info: FrameInfo, options: FrameAllocation = {}): Frame<HostTensor> {
     const checked = frameInfo(info);
-    const { rowAlign, metadata, ...placement } = optionsIn(options, FRAME_OPTIONS);
+    const { rowAlign, planeAlign, metadata, ...placement } = optionsIn(options, FRAME_OPTIONS);
     assertMetadata(metadata);
-    const layouts = planeLayouts(checked, rowAlign);
+    const layouts = planeLayouts(checked, rowAlign, planeAlign);
     const last = layouts[layouts.length - 1];
     const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);
     const allocation = allocationOf(block);

@@ -27,6 +27,8 @@ const USAGE = `Runs a clip through stages that hand their frames on in place.
 
 const FLAGS = new Set(["filter", "kernel", "detect", "out", "codec", "frames", "explain", "json", "help"]);
 const SWITCHES = new Set(["explain", "json", "help"]);
+/** An option that is about another one. */
+const NEEDS: Readonly<Record<string, string>> = { kernel: "filter", codec: "out" };
 
 /** The options of a call, by name. */
 type Options = Readonly<Record<string, string | undefined>>;
@@ -42,7 +44,9 @@ export async function main(args: readonly string[]): Promise<number> {
   if (command !== "run" || clip === undefined || others.length > 0) {
     return said(console.error, "Write run, and one clip. --help names the rest.", 2);
   }
-  if (!/^[1-9]\d{0,3}$/.test(options.frames ?? "4")) return said(console.error, "--frames: a number, please.", 2);
+  if (!/^[1-9]\d{0,2}$/.test(options.frames ?? "4")) return said(console.error, "--frames: a number from 1 to 999.", 2);
+  const idle = Object.keys(NEEDS).find((name) => options[name] !== undefined && options[NEEDS[name]] === undefined);
+  if (idle !== undefined) return said(console.error, `--${idle} does nothing without --${NEEDS[idle]}.`, 2);
   try {
     await run(clip, options);
     return 0;

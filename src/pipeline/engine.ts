@@ -19,6 +19,7 @@ import {
   allocatorFor,
   assertTaken,
   frameInWords,
+  type Given,
   type HandOver,
   Plan,
   reach,
@@ -111,7 +112,8 @@ interface Gives {
   readonly info: FrameInfo;
   readonly frames: Slots | OwnFrames;
   readonly reached: Reached;
-  readonly memory: string;
+  /** The same as a plan says it. */
+  readonly said: Given;
 }
 
 /** One run of a pipeline: it reads the first frame, says what will happen, and then lets all stages work. */
@@ -203,14 +205,8 @@ export class Engine implements Run {
         const { route, target = frame.target } = reached;
         const takes = frameInWords(frame.info);
         const branches = stage instanceof Sink ? await stage.init.plan?.(frame, this) : undefined;
-        handOvers.push({
-          stage: stage.name,
-          takes,
-          memory: nameOf(target),
-          route,
-          gives: given(gives, stage),
-          branches,
-        });
+        const facts = { stage: stage.name, takes, memory: nameOf(target), route };
+        handOvers.push({ ...facts, gives: gives?.said, branches });
         if (gives?.frames instanceof Slots) frame = gives.frames.example;
         else if (gives !== undefined) return new Plan(handOvers, this.#places.slice(i + 1).map(({ name }) => name));
       }
@@ -233,12 +229,8 @@ export class Engine implements Run {
     try {
       const frames: Partial<AsyncIterable<Frame>> | undefined = init.frames(this);
       if (typeof frames?.[Symbol.asyncIterator] !== "function") {
-        throw checks.wrongKind(
-          "frames",
-          "an async generator, or a ReadableStream",
-          frames,
-          "Write async *frames() { … }.",
-        );
+        const hint = "Write async *frames() { … }.";
+        throw checks.wrongKind("frames", "an async generator, or a ReadableStream", frames, hint);
       }
       this.#iterator = frames[Symbol.asyncIterator]!();
       return await this.#iterator.next();
@@ -289,10 +281,11 @@ export class Engine implements Run {
   ): Promise<Gives> {
     const { name, init } = stage;
     const memory = target === undefined ? [] : [target];
-    const reached = (example: Frame) => ({
-      reached: reach(name, memory, example, "write", this),
-      memory: nameOf(example.target),
-    });
+    const made = (frames: Slots | OwnFrames, example: Frame, own: Partial<Given> = {}): Gives => {
+      const reached = reach(name, memory, example, "write", this);
+      const facts = { frame: frameInWords(info), memory: nameOf(example.target), route: reached.route };
+      return { info, frames, reached, said: { ...facts, copies: init.copies === true, ...own } };
+    };
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
       const frames = next.own ??= await this.#ownOf(next as Place<Sink>, info);
       await using example = await frames.next(this.signal, info);
@@ -300,19 +293,14 @@ export class Engine implements Run {
         const hint = "Convert all to one size: convert(cl, { format, width, height }).";
         throw new StageError(next.name, `it takes ${frameInWords(example.info)}, got ${frameInWords(info)}.`, { hint });
       }
-      return { info, frames, ...reached(example) };
+      return made(frames, example);
     }
     const allocate = init.allocate === undefined
-      ? allocatorFor(
-        name,
-        [{ memory: target === undefined ? [host] : memory, access: "write" }, ...usersOf(next)],
-        info,
-        this,
-      )
+      ? allocatorFor(name, [{ memory: [target ?? host], access: "write" }, ...usersOf(next)], info, this)
       : () => this.#assertFrame(init.allocate!(info), name);
     const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
     this.#slots.add(slots);
-    return { info, frames: slots, ...reached(slots.example) };
+    return made(slots, slots.example, { count: slots.count, byteLength: slots.byteLength });
   }
 
   async #ownOf({ stage, name }: Place<Sink>, info: FrameInfo): Promise<OwnFrames> {
@@ -325,8 +313,11 @@ export class Engine implements Run {
 
   /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
   async run(): Promise<Figures> {
-    if (this.#places.length > 0) await this.#work(undefined);
-    else for await (const frame of this.iterate()) await frame[Symbol.asyncDispose]();
+    if (!(this.#places.at(-1)?.stage instanceof Sink)) {
+      for await (const frame of this.iterate()) this.#discard(frame);
+      return this.figures;
+    }
+    await this.#work(undefined);
     await this.end();
     throwAll(this.#failures, RUNNING);
     return this.figures;
@@ -342,6 +333,10 @@ export class Engine implements Run {
     });
     try {
       for await (const traveller of out) {
+        if (this.signal.aborted) { // a flow takes that for the end, and gives what it has
+          this.#dispose([traveller]);
+          break;
+        }
         await this.#unmapped(traveller, undefined, "read");
         yield this.#leave(traveller);
       }
@@ -397,10 +392,14 @@ export class Engine implements Run {
 
   async #read(output: Queue<Traveller>): Promise<void> {
     const { figures } = this.#source;
-    for (let { done, value } = await (this.#first ??= this.#open()); !done && !output.isClosed;) {
+    for (let { done, value } = await (this.#first ??= this.#open()); !done;) {
+      this.#first = undefined; // what it read is on its way
+      if (output.isClosed) {
+        this.#discard(value);
+        break;
+      }
       figures.frames++;
       output.push(this.#admit(value, this.#source));
-      this.#first = undefined; // what it read is on its way
       while (this.#inFlight >= this.frames && !output.isClosed) {
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
@@ -410,7 +409,6 @@ export class Engine implements Run {
       const begin = performance.now();
       ({ done, value } = await this.#iterator!.next());
       this.#measure(figures, begin);
-      if (!done && output.isClosed) this.#discard(value);
     }
     output.end();
   }
@@ -428,16 +426,20 @@ export class Engine implements Run {
       if (output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
       await output.taken(); // what a flow has in its own hands is its own to drop
-      if (output.isClosed) break;
+      if (!output.isClosed) continue;
+      this.#dispose(input.close()); // a stream that is cancelled waits for what it has asked for
+      break;
     }
     this.#dispose(input.close());
+    // A stream that was cancelled has dropped what it had.
+    if (output.isClosed) this.#dispose([...this.#travellers.values()].filter(({ at }) => at === place));
     output.end();
   }
 
   async *#handed(place: Place, input: Queue<Traveller>): AsyncGenerator<Frame, void> {
     for await (const traveller of input) {
-      await this.#unmapped(traveller, undefined, "read");
       traveller.at = place;
+      await this.#unmapped(traveller, undefined, "read");
       yield traveller.frame!;
     }
   }
@@ -453,9 +455,8 @@ export class Engine implements Run {
     const one = async (taken: InHand, earlier: Promise<void>): Promise<void> => {
       const next = await this.#processed(place, taken);
       if (isOrdered) await earlier;
-      if (next === undefined) return;
-      if (output === undefined) this.#count(next);
-      if (output === undefined || output.isClosed) this.#dispose([next]);
+      if (next === undefined || output === undefined) return; // a sink has none
+      if (output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
     };
     for await (const traveller of input) {
@@ -476,7 +477,7 @@ export class Engine implements Run {
         if (working.size >= concurrency) await Promise.race(working);
       }
     }
-    if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
+    if (!this.signal.aborted) stage.init.flush?.(count);
     await Promise.all(working);
     if (stage instanceof Sink && !this.signal.aborted) {
       try {
@@ -527,7 +528,6 @@ export class Engine implements Run {
       if (one.frame!.resource.isLive) continue;
       throw new StageError(name, `it disposed ${one.frame!.name}.`, DISPOSED);
     }
-    if (isKept && written !== traveller) stage.init.metadata?.(input, output);
     figures[isKept ? "frames" : "dropped"]++;
     if (stage.init.copies === true) figures.bytesMoved += written.frame!.byteLength;
     this.#measure(figures, begin);
@@ -545,8 +545,7 @@ export class Engine implements Run {
       ? await frames.next(this.signal, ofThisTime, new Metadata())
       : await frames.next(this.signal, ofThisTime);
     place.figures.waited += performance.now() - begin;
-    if ((place.stage as Transform).init.metadata === undefined) frame.metadata.assign(metadata);
-    else frame.metadata.clear();
+    frame.metadata.assign(metadata);
     return this.#track(frame, place, began);
   }
 
@@ -768,12 +767,4 @@ const ON_HOST: User = { memory: [host], access: "read" };
 
 function ofExample(value: Frame): IteratorResult<Frame> {
   return { done: false, value };
-}
-
-function given(gives: Gives | undefined, stage: Stage): HandOver["gives"] {
-  if (gives === undefined) return undefined;
-  const copies = stage instanceof Transform && stage.init.copies === true;
-  const { info, frames, memory, reached: { route } } = gives;
-  const own = frames instanceof Slots ? { count: frames.count, byteLength: frames.byteLength } : {};
-  return { frame: frameInWords(info), memory, route, copies, ...own };
 }

@@ -5,7 +5,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { Engine, type RunOptions } from "./engine.ts";
 import type { Figures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
-import { checks, Flow, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
+import { checks, Flow, MOST_AT_A_TIME, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
 
 /** Options of a {@link Pipeline}. */
 export interface PipelineOptions {
@@ -21,10 +21,8 @@ export interface PipelineOptions {
   readonly progress?: boolean;
 }
 
-const MOST_FRAMES = 1024;
 const COPY: Rule = (checks, value, argument) => void checks.nameIn(value, { never: 1, allow: 1 }, argument);
-const FRAMES = integer(1, MOST_FRAMES);
-const OPTIONS = { frames: FRAMES, copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
+const OPTIONS = { frames: integer(1, MOST_AT_A_TIME), copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
 
 /** What can stand in a pipeline behind its source: its stages, and streams of frames of the program's own. */
 export type Piece = Transform | Flow | Sink | TransformStream<Frame, Frame> | WritableStream<Frame>;
@@ -69,8 +67,10 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   /** Its stages. */
   readonly stages: readonly [Source, ...Stage[]];
   readonly #options: RunOptions;
+  /** What {@link explain} has begun. */
   #engine: Engine | undefined;
-  #figures: Figures | undefined;
+  /** What runs, or has run last. */
+  #last: Engine | undefined;
 
   /** Made by {@link pipeline}, and by the methods of a source. */
   constructor(stages: readonly [Source, ...Stage[]], options: PipelineOptions) {
@@ -131,12 +131,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
    * @throws the signal's reason.
    */
   async run(): Promise<Figures> {
-    const engine = this.#taken();
-    try {
-      return await engine.run();
-    } finally {
-      this.#figures = engine.figures;
-    }
+    return await this.#taken().run();
   }
 
   /** Takes the frames that come out of the last stage. Each is yours: dispose it. @throws as {@link run}. */
@@ -144,12 +139,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     if (this.stages.at(-1) instanceof Sink) {
       throw checks.wrong("stages", "no frames come out of a pipeline with a sink.", "Run it: await pipeline.run().");
     }
-    const engine = this.#taken();
-    try {
-      yield* engine.iterate();
-    } finally {
-      this.#figures = engine.figures;
-    }
+    yield* this.#taken().iterate();
   }
 
   /** The same frames as a stream. */
@@ -159,7 +149,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
 
   /** What it does, or what its last run has done; undefined before the first. */
   get figures(): Figures | undefined {
-    return this.#figures ?? this.#engine?.figures;
+    return (this.#last ?? this.#engine)?.figures;
   }
 
   /** Its stages, in one line. */
@@ -180,7 +170,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   }
 
   #taken(): Engine {
-    const engine = this.#engine ?? this.#made();
+    const engine = this.#last = this.#engine ?? this.#made();
     this.#engine = undefined;
     return engine;
   }

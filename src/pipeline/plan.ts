@@ -11,8 +11,8 @@ import { host } from "../host/mod.ts";
 import { StageError } from "./errors.ts";
 import type { Run, Size, Taken } from "./stage.ts";
 
-/** Rows of what a stage writes begin at a multiple of this: encoders and devices read whole vectors. */
-const ROW_ALIGN = 64;
+/** Where rows and planes of what a stage writes begin: encoders read whole vectors, and kernels take a plane by itself. */
+export const PLACEMENT = { rowAlign: 64, planeAlign: 512 };
 
 /** What the frames are when they reach a stage, and how they get there. */
 export interface HandOver {
@@ -199,7 +199,7 @@ export function allocatorFor(
 ): () => Frame {
   const info = frameInfo(given);
   const [{ memory }] = users;
-  const onHost = (): Frame => host.allocateFrame(info, { rowAlign: ROW_ALIGN });
+  const onHost = (): Frame => host.allocateFrame(info, PLACEMENT);
   const [own] = memory.flatMap((one) => frameAllocator(one) ?? []);
   const onOwn = own && (() => own(info));
   const [ofHost, ofOwn] = [onHost, onOwn].map((allocate) => allocate && stepsOf(allocate, users, run));

@@ -78,11 +78,9 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   allocate?(info: FrameInfo): Frame;
   /**
    * Works on a frame in its memory. Commands that it submits may be under way when it returns: the next user of the bytes
-   * waits for them. `false` drops the frame.
+   * waits for them. What it writes begins with the input's time, and a copy of its metadata. `false` drops the frame.
    */
   process(input: Frame<T>, output: Frame<T>, run: Run): void | boolean | Promise<void | boolean>;
-  /** The metadata of what it makes; left out, a copy of the input's. */
-  metadata?(input: Frame<T>, output: Frame<T>): void;
   /** True for one that copies frames, and no more: their bytes are counted. */
   readonly copies?: boolean;
   /** How many frames it works on at a time; 1 if left out. */
@@ -118,26 +116,28 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   write(frame: Frame<T>, run: Run): unknown;
   /** How many frames it takes at a time; 1 if left out. */
   readonly concurrency?: number;
+  /** Called once no more frames come, with how many came in all: each was given to `write`, which may still be at work. */
+  flush?(count: number): void;
   /** Called once after the last frame; not called after an error. */
   close?(): void | Promise<void>;
   /** Called once instead, with what ended the pipeline; while close() is under way, to end that. */
   abort?(reason: unknown): void | Promise<void>;
 }
 
-/** The most frames that a stage works on at a time. */
+/** The most frames that a stage has at a time. */
 export const MOST_AT_A_TIME = 1024;
 
 const STAGE = { name: TEXT, contexts: true };
 const CONCURRENCY = integer(1, MOST_AT_A_TIME);
 export const SOURCE = { ...STAGE, frames: FUNCTION };
 const TRANSFORM = {
-  ...{ ...STAGE, takes: true, gives: FUNCTION, allocate: FUNCTION, process: FUNCTION, metadata: FUNCTION },
+  ...{ ...STAGE, takes: true, gives: FUNCTION, allocate: FUNCTION, process: FUNCTION },
   ...{ copies: BOOLEAN, concurrency: CONCURRENCY, ordered: BOOLEAN, flush: FUNCTION, close: FUNCTION },
 };
 const FLOW = { ...STAGE, flow: FUNCTION, keeps: BOOLEAN };
 const SINK = {
   ...{ ...STAGE, takes: true, allocate: FUNCTION, plan: FUNCTION, write: FUNCTION, concurrency: CONCURRENCY },
-  ...{ close: FUNCTION, abort: FUNCTION },
+  ...{ flush: FUNCTION, close: FUNCTION, abort: FUNCTION },
 };
 const TAKES = { memory: true, access: true, format: true, width: true, height: true };
 

@@ -9,3 +9,16 @@ export function secondsOf({ info: { media }, metadata }: Frame): number | undefi
   const pts = metadata.get("timestamp")?.pts;
   return pts === undefined ? undefined : Number(pts) / 1e9;
 }
+
+/** Waits so long; less where the signal is aborted meanwhile. */
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

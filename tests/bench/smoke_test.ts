@@ -112,7 +112,11 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(["frames", "python", "cpu", "echo"].map((id) => [`ring-${id}`, ["Python's shared memory"]])),
   "ffmpeg-clip": ["PyAV + NumPy + pyopencl", "node-av in Deno"],
   "gstreamer-pipeline": ["Python: gi, NumPy, pyopencl"],
-  "pipeline": ["PyAV + pyopencl + onnxruntime", "node-av + OpenCL + onnxruntime-node"],
+  "pipeline": [
+    "PyAV + pyopencl + onnxruntime",
+    "node-av + OpenCL + onnxruntime-node",
+    "GStreamer: edgetv, no detector, no boxes",
+  ],
   "onnxruntime-node": [
     "onnxruntime-node, into a tensor",
     "samepage, runAsync()",

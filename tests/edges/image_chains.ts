@@ -25,7 +25,7 @@ import { type VulkanContext, VulkanImage } from "@samepage/interop/vulkan";
 import { planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { assertSame, random } from "../conformance/bytes.ts";
 import type { LateQueue } from "../conformance/opencl_late.ts";
-import { numbers } from "../opencl/random_programs.ts";
+import { numbers } from "../random.ts";
 
 /** What chains may go through. */
 export interface World {

@@ -11,20 +11,11 @@ import {
   type Tensor,
 } from "@samepage/interop";
 import { OpenCLTensor } from "@samepage/interop/opencl";
+import { numbers } from "../random.ts";
 import { bench, type Platform } from "./help.ts";
 
 const SIZE = 1024;
 const STEPS = 60;
-
-/** Numbers that are the same for the same seed (mulberry32). */
-export function numbers(seed: number): (below: number) => number {
-  return (below) => {
-    seed = seed + 0x6d2b79f5 | 0;
-    let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
-    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
-    return ((t ^ t >>> 14) >>> 0) % below;
-  };
-}
 
 /** A tensor of the program, and which of the source's bytes it has. */
 interface Held {

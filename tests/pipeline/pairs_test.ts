@@ -8,6 +8,7 @@ import {
   copy,
   crop,
   encode,
+  Flow,
   fromRing,
   kernel,
   pipeline,
@@ -147,19 +148,66 @@ withOpenCL("a part of a part of frames with gaps between their rows goes through
 });
 
 withFFmpeg(
-  "pipeline: an encoder that keeps frames of a ring does not hold the writer up",
+  "pipeline: a ring waits for the frames that an encoder keeps, and gets each of them back",
   () =>
     inFolder(async (folder) => {
       using ffmpeg = FFmpegContext.open();
       const [path, file] = [`${folder}/ring`, `${folder}/out.mkv`];
-      const source = numbered(30, "I420", { width: WIDTH, height: HEIGHT });
-      const ring = toRing(FrameRing, path, { join: true, frames: 5 });
-      const keeps = encode(ffmpeg, file, { codec: "mpeg4", options: { bf: 3 } });
+      const [count, slots] = [30, 2];
+      await using encoder = ffmpeg.encode(file, { codec: "ffv1", threads: 1 }); // keeps each until the next;
+      const kept: number[] = [];
+      const encodes = new Sink({
+        name: "encodes",
+        takes: { memory: ffmpeg },
+        write: async (frame) => {
+          await encoder.write(frame);
+          kept.push(encoder.kept);
+        },
+        close: () => encoder.close(),
+      });
+      const source = numbered(count, "I420", { width: WIDTH, height: HEIGHT });
       const [written, read] = await Promise.all([
-        pipeline(source, copy(), ring).run(),
-        pipeline(fromRing(FrameRing, path, { wait: true }), keeps, { frames: 5 }).run(),
+        pipeline(source, copy(), toRing(FrameRing, path, { join: true, frames: slots })).run(),
+        pipeline(fromRing(FrameRing, path, { wait: true }), encodes, { frames: slots }).run(),
       ]);
-      assertEquals([written.frames, read.frames, read.bytesMoved], [30, 30, 0]);
+      assertEquals([written.frames, read.frames, read.bytesMoved], [count, count, 0]);
+      assertEquals(kept, Array(count).fill(1));
+      // One of two slots is kept at all times: the writer waits for it.
+      assert(written.stages.find(({ stage }) => stage === "copy")!.waited > 0, `${written}`);
+      assertEquals(encoder.kept, 0);
+    }),
+);
+
+test("what a stage behind tee() keeps for the next frame comes out at the end", async () => {
+  const inPairs = new Flow({
+    name: "in pairs",
+    async *flow(frames) {
+      let first: Frame | undefined;
+      for await (const frame of frames) {
+        if (first !== undefined) {
+          yield frame;
+          yield first;
+        }
+        first = first === undefined ? frame : undefined;
+      }
+      if (first !== undefined) yield first;
+    },
+  });
+  const [{ sink, seen }, other] = [noted(), noted()];
+  await pipeline(numbered(5), tee([inPairs, sink], [other.sink])).run();
+  assertEquals(seen.map(({ value }) => value), [2, 1, 4, 3, 5]);
+});
+
+withFFmpeg(
+  "pipeline: frames that an encoder behind tee() keeps do not hold the end up",
+  () =>
+    inFolder(async (folder) => {
+      using ffmpeg = FFmpegContext.open();
+      const source = numbered(5, "I420", { width: WIDTH, height: HEIGHT });
+      const branches = ["one", "two"].map((name) => [
+        encode(ffmpeg, `${folder}/${name}.mkv`, { codec: "ffv1", threads: 1 }),
+      ]);
+      assertEquals((await pipeline(source, tee(...branches), { frames: 5 }).run()).frames, 5);
     }),
 );
 

@@ -7,6 +7,8 @@ import {
   Flow,
   fromRing,
   join,
+  latest,
+  type Pipeline,
   pipeline,
   Sink,
   Source,
@@ -16,6 +18,7 @@ import {
   Transform,
   viewer,
 } from "../../src/pipeline/mod.ts";
+import { warningsOf } from "../warnings.ts";
 import { adding, doubling, INFO, noted, numbered, numberedFrame, test, valueOf } from "./help.ts";
 
 test("pipeline() hands frames on in order, with their times and metadata", async () => {
@@ -328,6 +331,48 @@ test("a pipeline over no frames ends at once", async () => {
 test("run() of a source alone reads its frames, and ends them", async () => {
   const figures = await pipeline(numbered(9)).run();
   assertEquals(figures.frames, 9);
+});
+
+/** A flow that takes so many frames, and no more. */
+const taking = (count: number) =>
+  new Flow({
+    name: "taking",
+    async *flow(frames) {
+      let left = count;
+      if (left > 0) {
+        for await (const frame of frames) {
+          yield frame;
+          if (--left === 0) break;
+        }
+      }
+    },
+  });
+
+test("run() of a pipeline whose last stage is a flow disposes what comes out", async () => {
+  assertEquals((await pipeline(numbered(3), taking(9)).run()).frames, 3);
+});
+
+test("a flow that takes no more ends the stages before it, and what they have is given back", async () => {
+  const warnings = await warningsOf(async () => {
+    for (const count of [0, 1]) {
+      for (const before of [() => taking(9), () => new TransformStream<Frame, Frame>(), latest]) {
+        const { sink, seen } = noted();
+        await pipeline(numbered(9), before(), taking(count), sink).run();
+        assertEquals(seen.length, count);
+      }
+    }
+  });
+  assertEquals(warnings, []);
+});
+
+test("Pipeline.figures are those of the run that is under way", async () => {
+  const seen: (number | undefined)[] = [];
+  const whole: Pipeline = pipeline(
+    numbered(3),
+    new Sink({ name: "asks", write: () => seen.push(whole.figures?.frames) }),
+  );
+  await whole.run();
+  assertEquals(seen, [0, 1, 2]);
 });
 
 test("new Source(), new Transform() and tee() name what is no function, no generator and no list", async () => {

@@ -61,6 +61,7 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
     [["run", source, "--filtre=x.cl"], 2, /^What is --filtre=x\.cl\? --help names what there is\.$/m],
     [["run", source, "--out"], 2, /^What is --out\? --help names what there is\.$/m],
     [["run", source, "--frames=none"], 2, /--frames: a number/],
+    [["run", source, "--codec=mpeg4"], 2, /^--codec does nothing without --out\.$/m],
     [["run", `${folder}/none.mp4`], 1, /none\.mp4: there is no such file\.$/m],
     [["run", source, `--filter=${folder}/none.cl`], 1, /none\.cl has no kernel\.$/m],
     [

@@ -13,7 +13,7 @@ import {
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
 import { VulkanContext } from "@samepage/interop/vulkan";
-import { kernel, operation, pipeline, Sink, StageError, Transform } from "@samepage/interop/pipeline";
+import { copy, kernel, operation, pipeline, Sink, StageError, Transform } from "@samepage/interop/pipeline";
 import { HERE } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
@@ -71,6 +71,17 @@ test("kernel() of OpenCL's writes each plane of another frame", lacking, async (
   using copied = program.kernel("copied");
   const stage = kernel(copied, { gives: (info) => info });
   assertEquals(await seen([stage]), numbers((i) => [1 + i, 1 + i, 2 + i, 2 + i, 3 + i, 3 + i]));
+});
+
+test("kernel() of OpenCL's works on each plane of frames of any size that stages have allocated", lacking, async () => {
+  using cl = OpenCLContext.open();
+  using program = cl.program(COPY);
+  using copied = program.kernel("copied");
+  for (const size of [{ width: 640, height: 362 }, { width: 2, height: 2 }]) { // U and V lie 320 × 181 bytes apart
+    const stages = [kernel(copied, { gives: same }), kernel(copied, { name: "again", gives: same })];
+    const { frames } = await pipeline(numbered(2, "I420", size), copy(), ...stages).run();
+    assertEquals(frames, 2);
+  }
 });
 
 test("kernel() of OpenCL's works in place, and one behind another waits for it", lacking, async () => {

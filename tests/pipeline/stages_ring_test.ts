@@ -1,6 +1,7 @@
 // Pipelines that are cut in two by a ring: how both halves end.
 import { assertEquals, assertRejects } from "@std/assert";
-import { FrameRing } from "@samepage/interop/channel";
+import { type Frame, host, type HostTensor, imageInfo } from "@samepage/interop";
+import { FrameRing, type RingWriter } from "@samepage/interop/channel";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { copy, decode, encode, fromRing, pipeline, Sink, StageError, toRing } from "@samepage/interop/pipeline";
 import { test as withFFmpeg } from "../ffmpeg/open.ts";
@@ -92,4 +93,39 @@ test("toRing() refuses frames of another size than its first, by its name", () =
       "to ring: it takes GRAY8 8 × 4, got GRAY8 16 × 4.",
     );
     assertEquals(error.stage, "to ring");
+  }));
+
+test("fromRing({ reconnect }) waits for the next writer where one ends while it lets the reader in", () =>
+  inFolder(async (folder) => {
+    const path = `${folder}/ring`;
+    const frames = [1, 2].map(() => host.allocateFrame(imageInfo({ format: "I420", ...size }), { sharable: true }));
+    const met = Promise.withResolvers<void>();
+    const dies: RingWriter<Frame<HostTensor>> = FrameRing.create(path, {
+      frames,
+      allow: () => {
+        dies[Symbol.dispose]();
+        met.resolve();
+        return true;
+      },
+    });
+    const controller = new AbortController();
+    const { sink, seen } = noted();
+    const { signal } = controller;
+    const reading = pipeline(fromRing(FrameRing, path, { reconnect: true }), sink, { signal }).run();
+    await met.promise;
+    await writing(path, 3);
+    while (seen.length < 3) await new Promise((resolve) => setTimeout(resolve, 1)); // it may still have them
+    controller.abort(new Error("enough"));
+    await assertRejects(() => reading, Error, "enough");
+    assertEquals(seen.map(({ value }) => value), [1, 2, 3]);
+  }));
+
+test("fromRing({ wait }) ends where it is turned away again and again", () =>
+  inFolder(async (folder) => {
+    const path = `${folder}/ring`;
+    const frames = [1, 2].map(() => host.allocateFrame(imageInfo({ format: "I420", ...size }), { sharable: true }));
+    using _ring = FrameRing.create(path, { frames, allow: () => false });
+    const reading = pipeline(fromRing(FrameRing, path, { wait: true }), noted().sink).run();
+    const error = await assertRejects(() => reading, StageError, "ECONNRESET");
+    assertEquals([error.stage, error.hint?.includes("does not let this process in")], ["from ring", true]);
   }));

@@ -94,19 +94,20 @@ Deno.test("each format's planes have its shapes, and together its bytes, without
   }
 });
 
-Deno.test("with rowAlign every row of every plane begins at a multiple of it, and no plane overlaps another", () => {
+Deno.test("rows and planes begin at multiples of rowAlign and planeAlign, and no plane overlaps another", () => {
   const anyImage = fc.record({
     format: fc.constantFrom(...names),
     width: fc.integer({ min: 1, max: 50 }).map((n) => 2 * n),
     height: fc.integer({ min: 1, max: 50 }).map((n) => 2 * n),
     rowAlign: fc.constantFrom(1, 2, 16, 64, 256),
+    planeAlign: fc.constantFrom(1, 2, 128, 512),
   });
-  fc.assert(fc.property(anyImage, ({ rowAlign, ...init }) => {
-    const planes = planeLayouts(imageInfo(init), rowAlign);
+  fc.assert(fc.property(anyImage, ({ rowAlign, planeAlign, ...init }) => {
+    const planes = planeLayouts(imageInfo(init), rowAlign, planeAlign);
     let end = 0;
     for (const { byteOffset, byteLength, strides, dtype } of planes) {
       assert(byteOffset >= end && byteOffset % sizeOf(dtype) === 0);
-      assertEquals([byteOffset % rowAlign, strides[0] % rowAlign], [0, 0]);
+      assertEquals([byteOffset % rowAlign, byteOffset % planeAlign, strides[0] % rowAlign], [0, 0, 0]);
       end = byteOffset + byteLength;
     }
   }));

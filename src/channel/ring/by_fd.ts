@@ -3,8 +3,10 @@
  *
  * @module
  */
+import { ECONNRESET } from "../../../ffi/libc/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
+import { errnoError } from "../../core/native/libc.ts";
 import { sealAgainstWriters } from "../../core/native/memfd.ts";
 import type { Readiness } from "../../core/native/poller.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
@@ -116,5 +118,6 @@ export async function joined<T extends Tensor | Frame>(peer: Peer, signal: Signa
 }
 
 function ended(): Error {
-  return badMessage("ring", "its writer ended before it had sent its memory.");
+  const hint = "Its writer ended before it had sent its memory, or does not let this process in.";
+  return errnoError("channel", ECONNRESET, "the handshake of a ring", hint);
 }

@@ -79,7 +79,8 @@ export class FrameRing {
    * Joins the ring at a path. It gives the frames that are published from now on.
    *
    * @typeParam T what the writer's frames are in the first of `contexts` that takes them: `Frame<HostTensor>`
-   * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there.
+   * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there; ECONNRESET if its writer ends meanwhile, or
+   *     does not let this process in.
    * @throws {MessageError} if it is no ring, or its memory is not what its writer says.
    */
   static async open<T extends Tensor | Frame = Frame>(path: string, options: OpenRingOptions): Promise<RingReader<T>> {

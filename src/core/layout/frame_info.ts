@@ -2,7 +2,7 @@ import { literal, type Names, object, optionsIn, unexpected } from "../argument.
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 import { withJson } from "../printed.ts";
-import { type Layout, layout, moved, whole } from "./layout.ts";
+import { type Layout, layout, moved, powerOfTwo, whole } from "./layout.ts";
 
 /**
  * The pixel formats of every API. A format is an order of channels and an encoding of each; an API adds the numbers it
@@ -520,21 +520,24 @@ export function withMoment(info: FrameInfo, moment: MediaFacts | undefined): Fra
 const LAYOUTS = new WeakMap<FrameInfo, readonly Layout[]>();
 
 /**
- * The planes of a frame (as {@link frameInfo} checked it) that lies in one block, one after the other, without a gap.
+ * The planes of a frame (as {@link frameInfo} checked it) that lies in one block, one after the other.
  * @param rowAlign each row of an image begins at a multiple of this many bytes; 1 by default
+ * @param planeAlign each plane begins at a multiple of this many bytes; 1 by default: there is no gap then
  */
-export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly Layout[] {
-  if (rowAlign !== 1 || !Object.isFrozen(info)) return placedPlanes(info, rowAlign);
+export function planeLayouts(info: FrameInfo, rowAlign: number = 1, planeAlign: number = 1): readonly Layout[] {
+  if (rowAlign !== 1 || planeAlign !== 1 || !Object.isFrozen(info)) return placedPlanes(info, rowAlign, planeAlign);
   let known = LAYOUTS.get(info);
-  if (known === undefined) LAYOUTS.set(info, known = placedPlanes(info, rowAlign));
+  if (known === undefined) LAYOUTS.set(info, known = placedPlanes(info, rowAlign, planeAlign));
   return known;
 }
 
-function placedPlanes(info: FrameInfo, rowAlign: number): readonly Layout[] {
+function placedPlanes(info: FrameInfo, rowAlign: number, planeAlign: number): readonly Layout[] {
   const planes = PLANES[info.type](info as never, rowAlign);
+  powerOfTwo(planeAlign, "planeAlign");
   let next = 0;
   return planes.map((plane) => {
-    const placed = moved(plane, Math.ceil(next / sizeOf(plane.dtype)) * sizeOf(plane.dtype));
+    const align = Math.max(sizeOf(plane.dtype), planeAlign); // each is a power of two
+    const placed = moved(plane, Math.ceil(next / align) * align);
     // Every row takes its whole stride, so that the next plane's rows are aligned as this one's are.
     next = placed.byteOffset + (plane.shape.length > 1 ? plane.shape[0] * plane.strides[0] : plane.byteLength);
     return placed;

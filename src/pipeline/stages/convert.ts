@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { integer, type Rule } from "../../core/checks.ts";
 import { type Colour, type FrameInfo, type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
 import { checks, Transform } from "../stage.ts";
@@ -14,7 +14,7 @@ export interface ConvertOptions {
   readonly height?: number;
 }
 
-const NAMES: Names<ConvertOptions> = { format: true, width: true, height: true };
+const PIXELS = integer(1, 2 ** 31 - 1);
 
 /** The formats that {@link convert} reads and writes. */
 export type ConvertedFormat =
@@ -47,6 +47,8 @@ function packed(step: number, red: number, blue: number): Converted {
   return { space: "rgb", places: [[0, red, step, 0], [0, 1, step, 0], [0, blue, step, 0]] };
 }
 
+const FORMAT: Rule = (checks, value, argument) => void checks.nameIn(value, FORMATS, argument);
+
 /** The weights of red and blue in luma. */
 const WEIGHTS = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.2627, 0.0593] } as const;
 
@@ -59,11 +61,8 @@ const WEIGHTS = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.262
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
   contextIn(cl, "opencl", "cl");
-  const { format, width, height } = optionsIn(options, NAMES);
-  if (format !== undefined) checks.nameIn(format, FORMATS, "format");
-  for (const [argument, size] of Object.entries({ width, height })) {
-    if (size !== undefined) checks.assertInteger(size, argument, 1, 2 ** 31 - 1);
-  }
+  const { format, width, height } = checks.optionsIn(options, { format: FORMAT, width: PIXELS, height: PIXELS });
+  const isSized = width !== undefined || height !== undefined;
   let made: { readonly key: string; readonly kernel: OpenCLKernel; readonly end: () => void } | undefined;
   const kernelFor = (from: ImageInfo, to: ImageInfo): OpenCLKernel => {
     const key = JSON.stringify([from, to].map(({ format, width, height, colour }) => [format, width, height, colour]));
@@ -75,12 +74,7 @@ export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<O
     return (made = { key, kernel, end }).kernel;
   };
   return new Transform<OpenCLTensor>({
-    name: [
-      "convert",
-      format,
-      width !== undefined || height !== undefined ? `${width ?? ""}×${height ?? ""}` : undefined,
-    ]
-      .filter((word) => word !== undefined).join(" "),
+    name: ["convert", format ?? [], isSized ? `${width ?? ""}×${height ?? ""}` : []].flat().join(" "),
     takes: { memory: cl, format: Object.keys(FORMATS) },
     gives: (given) => outputOf(given as ImageInfo, options),
     process: (input, output) => {
@@ -98,12 +92,8 @@ function outputOf(
   input: ImageInfo,
   { format = input.format as ConvertedFormat, width, height }: ConvertOptions,
 ): FrameInfo {
-  const isYuv = FORMATS[format].space === "yuv";
-  const colour = isYuv ? { ...colourOf(input) } : undefined;
-  return imageInfo({
-    ...{ format, width: width ?? input.width, height: height ?? input.height },
-    ...(colour !== undefined && { colour }),
-  });
+  const size = { width: width ?? input.width, height: height ?? input.height };
+  return imageInfo({ format, ...size, ...FORMATS[format].space === "yuv" && { colour: colourOf(input) } });
 }
 
 function colourOf({ colour, height }: ImageInfo): Required<Colour> {
@@ -127,20 +117,16 @@ function sourceOf(from: ImageInfo, to: ImageInfo): string {
   const names = inputs.map((one) => one.match(/in\d/)![0]).flatMap((name) => [name, name.replace("in", "ins")]);
   const block = blockOf(writes);
   const taps = [from.width / to.width, from.height / to.height].map((scale) => Math.max(1, Math.ceil(scale)));
+  const ofBlock = ([, , , shift]: Place) => 1 << shift === block;
+  const isWithin = `if (x + i < ${to.width} && y + j < ${to.height})`;
   const stores = writes.places.map((place, c) => {
-    const isWhole = 1 << place[3] === block;
-    if (!isWhole) {
-      return `if (x + i < ${to.width} && y + j < ${to.height}) ${
-        at("out", place, "(x + i)", "(y + j)")
-      } = convert_uchar_sat_rte(p.s${c});`;
-    }
-    return "";
+    if (ofBlock(place)) return "";
+    return `${isWithin} ${at("out", place, "(x + i)", "(y + j)")} = convert_uchar_sat_rte(p.s${c});`;
   });
-  const sums = writes.places.map((place, c) =>
-    1 << place[3] === block
-      ? `${at("out", place, "x", "y")} = convert_uchar_sat_rte(sum.s${c} / ${block * block}.0f);`
-      : ""
-  );
+  const sums = writes.places.map((place, c) => {
+    if (!ofBlock(place)) return "";
+    return `${at("out", place, "x", "y")} = convert_uchar_sat_rte(sum.s${c} / ${block * block}.0f);`;
+  });
   const alpha = writes.space === "rgb" && writes.places[0][2] === 4
     ? at("out", [0, 3, 4, 0], "x", "y") + " = 255;"
     : "";

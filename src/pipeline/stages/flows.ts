@@ -1,8 +1,9 @@
-import { literal, type Names, optionsIn } from "../../core/argument.ts";
+import { literal } from "../../core/argument.ts";
+import { FUNCTION } from "../../core/checks.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { type Origin, pipeline } from "../pipeline.ts";
 import { checks, Flow, type Run } from "../stage.ts";
-import { secondsOf } from "../time.ts";
+import { pause, secondsOf } from "../time.ts";
 
 /** Drops frames that the stages behind it are too slow for: only the newest one waits. For cameras. */
 export function latest(): Flow {
@@ -10,11 +11,12 @@ export function latest(): Flow {
     name: "latest",
     keeps: true,
     async *flow(frames) {
-      let [newest, isOver]: [Frame | undefined, boolean] = [undefined, false];
+      let [newest, isOver, isLeft]: [Frame | undefined, boolean, boolean] = [undefined, false, false];
       let wake = () => {};
       const reading = (async () => {
         for await (const frame of frames) {
-          newest?.[Symbol.dispose]();
+          (isLeft ? frame : newest)?.[Symbol.dispose]();
+          if (isLeft) return;
           newest = frame;
           wake();
         }
@@ -22,14 +24,19 @@ export function latest(): Flow {
         isOver = true;
         wake();
       });
-      while (true) {
-        const frame: Frame | undefined = newest;
-        newest = undefined;
-        if (frame !== undefined) yield frame;
-        else if (isOver) break;
-        else await new Promise<void>((resolve) => wake = resolve);
+      try {
+        while (true) {
+          const frame: Frame | undefined = newest;
+          newest = undefined;
+          if (frame !== undefined) yield frame;
+          else if (isOver) break;
+          else await new Promise<void>((resolve) => wake = resolve);
+        }
+        await reading;
+      } finally {
+        isLeft = true;
+        (newest as Frame | undefined)?.[Symbol.dispose]();
       }
-      await reading;
     },
   });
 }
@@ -91,7 +98,7 @@ export interface JoinOptions {
   combine(frame: Frame, other: Frame, run: Run): void | Promise<void>;
 }
 
-const JOIN: Names<JoinOptions> = { within: true, combine: true };
+const JOIN = { within: true, combine: FUNCTION };
 
 /**
  * Brings the frames of another source together with those that pass, by their times: colour and depth, two cameras. Frames
@@ -100,9 +107,9 @@ const JOIN: Names<JoinOptions> = { within: true, combine: true };
  * @throws {ArgumentError} for wrong options, and a source that has no frames.
  */
 export function join(other: Origin, options: JoinOptions): Flow {
-  const { within = 0.02, combine } = optionsIn(options, JOIN);
+  const { within = 0.02, combine } = checks.optionsIn(options, JOIN);
   assertAbove(within, "within");
-  if (typeof combine !== "function") throw checks.wrongKind("combine", "a function", combine);
+  FUNCTION(checks, combine, "combine");
   const { stages } = pipeline(other);
   return new Flow({
     name: "join",
@@ -148,16 +155,4 @@ function timeOf(frame: Frame): number {
 function assertAbove(given: number, argument: string): void {
   if (typeof given === "number" && given > 0 && Number.isFinite(given)) return;
   throw checks.wrong(argument, `expected a number above 0, got ${literal(given)}.`);
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal.addEventListener("abort", end, { once: true });
-  });
 }

@@ -1,4 +1,3 @@
-import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { GStreamerContext } from "../../gstreamer/context.ts";
 import type { Pipeline as GStreamerPipeline } from "../../gstreamer/pipeline.ts";
@@ -38,27 +37,19 @@ export function fromGStreamer(
 }
 
 /**
- * An appsrc of a pipeline of GStreamer's, as a sink: `appsrc name=in`. The end of the frames is the end of its stream, and
- * is waited for; then, or after an error,
- * GStreamer's pipeline is stopped.
+ * An appsrc of a pipeline of GStreamer's, as a sink: `appsrc name=in`, whose frames are like the first. The end of the frames
+ * is the end of its stream, and is waited for; then, or after an error, GStreamer's pipeline is stopped.
  *
  * @param to what `gst.launch()` has returned
  * @param name the appsrc's name in the description
- * @param info what the frames are, where GStreamer has to know before the first one; the first one's if left out
  * @throws {ArgumentError} for what is no such pipeline. What `pipeline.source()` throws is thrown by the run.
  */
-export function toGStreamer(
-  to: GStreamerPipeline,
-  name: string,
-  info?: FrameInfo,
-  options: SourceOptions = {},
-): Sink {
+export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
   const contexts = contextsOf(to);
-  const open = (first: FrameInfo) => to.source(name, first, options).getWriter();
-  let writer = info === undefined ? undefined : open(info);
+  let writer: WritableStreamDefaultWriter<Frame> | undefined;
   return new Sink({
     ...{ name, contexts, takes: { memory: contexts[0] } },
-    write: (frame: Frame) => (writer ??= open(frame.info)).write(frame),
+    write: (frame: Frame) => (writer ??= to.source(name, frame.info, options).getWriter()).write(frame),
     async close() {
       await writer?.close();
       writer = undefined;

@@ -1,5 +1,4 @@
-import type { FrameInfo, PixelsInfo } from "../../core/layout/frame_info.ts";
-import { frameInfo } from "../../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, type PixelsInfo } from "../../core/layout/frame_info.ts";
 import { region } from "../../core/layout/layout.ts";
 import { copyElements } from "../../core/layout/runs.ts";
 import { Frame } from "../../core/tensors/frame.ts";
@@ -28,10 +27,9 @@ export interface Part {
  * @throws {ArgumentError} for what is no part. A frame that it does not fit ends the pipeline: chroma has whole steps.
  */
 export function crop(part: Part): Flow {
-  checks.assertInteger(part?.x, "x", 0, Number.MAX_SAFE_INTEGER);
-  checks.assertInteger(part.y, "y", 0, Number.MAX_SAFE_INTEGER);
-  checks.assertInteger(part.width, "width", 1, Number.MAX_SAFE_INTEGER);
-  checks.assertInteger(part.height, "height", 1, Number.MAX_SAFE_INTEGER);
+  for (const name of ["x", "y", "width", "height"] as const) {
+    checks.assertInteger(part?.[name], name, name === "x" || name === "y" ? 0 : 1, Number.MAX_SAFE_INTEGER);
+  }
   return new Flow({
     name: "crop",
     async *flow(frames) {
@@ -52,11 +50,8 @@ function cropped(frame: Frame, part: Part): Frame {
   const planes: Tensor[] = [];
   try {
     for (const plane of frame.planes) planes.push(partOf(plane, info, part));
-    const whole = Frame.of(
-      planes,
-      frameInfo({ ...info, width, height } as FrameInfo),
-      moved(frame.metadata, info, part),
-    );
+    const of = frameInfo({ ...info, width, height } as FrameInfo);
+    const whole = Frame.of(planes, of, moved(frame.metadata, info, part));
     whole.own(frame);
     return whole;
   } catch (error) {
@@ -88,13 +83,10 @@ function moved(metadata: Metadata, { width, height }: PixelsInfo, part: Part): M
       continue;
     }
     const { xMin, yMin, xMax, yMax, ...others } = fields as MetadataFields["detection"];
-    const box = {
-      xMin: inside(across(xMin)),
-      yMin: inside(down(yMin)),
-      xMax: inside(across(xMax)),
-      yMax: inside(down(yMax)),
-    };
-    if (box.xMin < box.xMax && box.yMin < box.yMax) copy.add("detection", { ...others, ...box });
+    const [left, right] = [xMin, xMax].map((x) => inside(across(x)));
+    const [top, bottom] = [yMin, yMax].map((y) => inside(down(y)));
+    const box = { xMin: left, yMin: top, xMax: right, yMax: bottom };
+    if (left < right && top < bottom) copy.add("detection", { ...others, ...box });
   }
   return copy;
 }

@@ -6,8 +6,9 @@ import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
 import { host } from "../../host/mod.ts";
 import { Source } from "../pipeline.ts";
 import { StageError } from "../errors.ts";
-import { several } from "../plan.ts";
-import { checks, Sink } from "../stage.ts";
+import { PLACEMENT, several } from "../plan.ts";
+import { checks, MOST_AT_A_TIME, Sink } from "../stage.ts";
+import { pause } from "../time.ts";
 
 /** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` for other machines. */
 export interface Rings {
@@ -33,10 +34,7 @@ export interface ToRingOptions {
   readonly join?: boolean;
 }
 
-/** The frames of a ring, at most. */
-const MOST_FRAMES = 1024;
-
-const TO_RING = { frames: integer(2, MOST_FRAMES), whenFull: true, join: BOOLEAN };
+const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOLEAN };
 
 /**
  * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
@@ -53,7 +51,7 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
   return new Sink({
     name: "to ring",
     allocate: (info) => {
-      const allocate = () => host.allocateFrame(info, { rowAlign: 64, sharable: true });
+      const allocate = () => host.allocateFrame(info, { ...PLACEMENT, sharable: true });
       const create = (frames: readonly Frame[]) =>
         rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
       const made = ring = several(info, count, allocate, create);
@@ -143,15 +141,21 @@ function assertRings(rings: Rings): void {
 
 const AGAIN_MS = 100;
 
+/** How often a writer may end while it lets this process in, one after the other: who turns it away does so each time. */
+const MOST_ENDED = 5;
+
 async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  while (true) {
+  for (let ended = 0;;) {
     try {
       return await open();
     } catch (error) {
       signal.throwIfAborted();
       const { codeName } = error as { readonly codeName?: string };
-      if (codeName !== "ENOENT" && codeName !== "ECONNREFUSED") throw error;
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      if (codeName === "ECONNRESET" || codeName === "EPIPE") ended++;
+      else if (codeName === "ENOENT" || codeName === "ECONNREFUSED") ended = 0;
+      else throw error;
+      if (ended > MOST_ENDED) throw error;
+      await pause(AGAIN_MS, signal);
     }
   }
 }

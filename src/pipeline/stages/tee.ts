@@ -53,6 +53,7 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
     write: async (frame, run) => {
       await Promise.all(begin(run).map((branch) => branch.hand(frame)));
     },
+    flush: () => running?.forEach((branch) => branch.flush()), // what a branch keeps comes out at its end
     close: async () => throwAll(await end(), "ending the branches"),
     abort: async () => void await end(),
   });
@@ -102,9 +103,14 @@ class Branch {
       .finally(() => this.#frames.close().forEach((frame) => frame[Symbol.dispose]()));
   }
 
-  /** The last frame has come. @throws what has ended the branch. */
-  async close(): Promise<void> {
+  /** The last frame has come. */
+  flush(): void {
     this.#frames.end();
+  }
+
+  /** Ends it. @throws what has ended the branch. */
+  async close(): Promise<void> {
+    this.flush();
     await (this.#running ?? this.#pipeline[Symbol.asyncDispose]());
     if (this.#failure !== undefined) throw this.#failure.error;
   }

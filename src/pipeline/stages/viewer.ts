@@ -1,5 +1,4 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
-import type { Frame } from "../../core/tensors/frame.ts";
+import { FUNCTION, integer } from "../../core/checks.ts";
 import type { OpenCVContext, OpenCVTensor } from "../../opencv/mod.ts";
 import { checks, type Run, Sink } from "../stage.ts";
 import { contextIn } from "./given.ts";
@@ -14,7 +13,7 @@ export interface ViewerOptions {
   readonly quality?: number;
 }
 
-const NAMES: Names<ViewerOptions> = { port: true, listening: true, quality: true };
+const NAMES = { port: integer(0, 65_535), listening: FUNCTION, quality: integer(0, 100) };
 const BOUNDARY = "samepage-frame";
 const HOST = "127.0.0.1";
 const encoder = new TextEncoder();
@@ -28,22 +27,16 @@ const END = encoder.encode(`\r\n--${BOUNDARY}\r\n`);
  * @throws {ArgumentError} for what is no OpenCVContext, and a port or a quality that cannot be.
  */
 export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<OpenCVTensor> {
-  const { port = 0, quality = 80, listening = (url: string) => console.log(`viewer: ${url}`) } = optionsIn(
-    options,
-    NAMES,
-  );
+  const usual = (url: string) => console.log(`viewer: ${url}`);
+  const { port = 0, quality = 80, listening = usual } = checks.optionsIn(options, NAMES);
   contextIn(cv, "opencv", "cv");
-  checks.assertInteger(port, "port", 0, 65_535);
-  checks.assertInteger(quality, "quality", 0, 100);
   let page: Page | undefined;
   return new Sink<OpenCVTensor>({
     name: "viewer",
     takes: { memory: cv.mat, format: ["GRAY8", "BGR", "BGRA"] },
     write: (frame, run) => {
       page ??= new Page(port, listening, run);
-      if (page.isWatched) {
-        page.show(cv.imencode(".jpg", (frame as Frame<OpenCVTensor>).planes[0], { jpegQuality: quality }));
-      }
+      if (page.isWatched) page.show(cv.imencode(".jpg", frame.planes[0], { jpegQuality: quality }));
     },
     close: () => page?.end(),
     abort: () => page?.end(),

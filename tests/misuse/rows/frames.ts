@@ -37,13 +37,16 @@ export default table(import.meta, {
       message: /was disposed with host tensor \[1024,1024\] u8/,
     },
   },
-  "colours and facts that a frame has not": {
+  "colours, facts and places of planes that a frame has not": {
     run() {
       const circle: Record<string, unknown> = {};
       for (const colour of [{ matrix: 5n }, { range: "whole" }, { primaries: 1 }, circle.self = circle, null, "red"]) {
         fails("its colour", () => host.allocateFrame({ ...GREY, colour: any(colour) }), ArgumentError);
       }
       fails("its color", () => host.allocateFrame(any({ ...GREY, color: {} })), ArgumentError);
+      for (const planeAlign of [0, 48, 1.5, "512", NaN]) {
+        fails("its planes", () => host.allocateFrame(GREY, { planeAlign: any(planeAlign) }), LayoutError);
+      }
     },
   },
   "invalid metadata": {

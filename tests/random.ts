@@ -1,0 +1,9 @@
+/** Numbers from 0 to below `below` that are the same for the same seed (mulberry32). */
+export function numbers(seed: number): (below: number) => number {
+  return (below) => {
+    seed = seed + 0x6d2b79f5 | 0;
+    let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
+    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+    return ((t ^ t >>> 14) >>> 0) % below;
+  };
+}
