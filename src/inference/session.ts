@@ -282,9 +282,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const reads: T[] = [];
     const writes: (T | undefined)[] = [];
     for (const slot of this.#reads) reads.push(this.#tensorFor(slot, inputs, uses, "read"));
-    const makesOutputs = this.context.on === undefined; // what a runtime makes is the CPU's
     for (const slot of this.#writes) {
-      const isLeft = makesOutputs && outputs[slot.name] === undefined;
+      const isLeft = this.context.isHost && outputs[slot.name] === undefined; // what a runtime makes is the CPU's
       writes.push(isLeft ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
     }
     if (!this.#wereChecked(reads, writes)) this.#check(reads, writes);
@@ -390,10 +389,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   #assertWhole(tensor: T, value: ModelValue, argument: string): void {
     const expected = fitted(value.shape, tensor.shape)!;
     const object = objectFor(tensor, value);
-    const info = this.context.values.infoOf(object);
-    if (isSameShape(info.shape, expected)) return;
+    const shape = this.context.values.shapeOf(object);
+    if (isSameShape(shape, expected)) return;
     tensor.forget(object);
-    throw this.#checks.unfit(argument, `the result has the shape [${info.shape}], and the tensor [${tensor.shape}].`);
+    throw this.#checks.unfit(argument, `the result has the shape [${shape}], and the tensor [${tensor.shape}].`);
   }
 
   #countCopied(inputs: readonly T[], results: RunOutputs<T>): void {

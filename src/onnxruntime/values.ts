@@ -20,13 +20,17 @@ export function valuesIn(memory: Address): Values {
     },
     infoOf(value) {
       const address = resultOf("GetTensorMutableData", (out) => ort().GetTensorMutableData(value, out));
-      const info = resultOf("GetTensorTypeAndShape", (out) => ort().GetTensorTypeAndShape(value, out));
-      return thenUndo("reading an OrtValue", () => ({ address, shape: shapeOf(info), type: typeOf(info) }), [
-        () => ort().ReleaseTensorTypeAndShapeInfo(info),
-      ]);
+      return ofValue(value, (info) => ({ address, shape: shapeOf(info), type: typeOf(info) }));
     },
+    shapeOf: (value) => ofValue(value, shapeOf),
     free: (value) => ort().ReleaseValue(value),
   };
+}
+
+/** What an OrtValue's `OrtTensorTypeAndShapeInfo` says. */
+function ofValue<T>(value: Address, read: (info: Address) => T): T {
+  const info = resultOf("GetTensorTypeAndShape", (out) => ort().GetTensorTypeAndShape(value, out));
+  return thenUndo("reading an OrtValue", () => read(info), [() => ort().ReleaseTensorTypeAndShapeInfo(info)]);
 }
 
 /** The `ONNXTensorElementDataType` in an `OrtTensorTypeAndShapeInfo`. */

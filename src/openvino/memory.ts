@@ -5,9 +5,13 @@ import type { Part } from "../core/tensors/tensor.ts";
 import { inferenceMemory } from "../inference/context.ts";
 import { Elements } from "../inference/elements.ts";
 import { InferenceTensor } from "../inference/tensor.ts";
+import type { OpenVINOContext } from "./context.ts";
 
 /** Memory that OpenVINO reads and writes in place. Its handle is an `ov_tensor_t`. */
 export class OpenVINOTensor extends InferenceTensor {
+  /** The context whose sessions take it. */
+  declare readonly target: OpenVINOContext;
+
   /** A part of it. */
   protected derive(part: Part): OpenVINOTensor {
     return new OpenVINOTensor(this.initOf(part));

@@ -19,6 +19,7 @@ export const values: Values = {
     type: numberOf("ov_tensor_get_element_type", tensor),
     shape: shapeOf(tensor),
   }),
+  shapeOf,
   free: (tensor) => ov().ov_tensor_free(tensor),
 };
 
@@ -27,7 +28,7 @@ export function ownTensor(type: number, shape: readonly number[]): Address {
   return resultOf("ov_tensor_create", type, shapeFor(shape));
 }
 
-export function shapeOf(tensor: Address): readonly number[] {
+function shapeOf(tensor: Address): readonly number[] {
   const shape = new DataView(new ArrayBuffer(ov_shape_t.size));
   call("ov_tensor_get_shape", tensor, shape);
   return thenUndo("reading a shape", () => {
