@@ -7,7 +7,8 @@ import type { Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import { gpuMemory } from "../inference/context.ts";
-import { call, check, checks, OUT, ov } from "./library.ts";
+import { call, check, checks, ov } from "./library.ts";
+import { OUT } from "../inference/calls.ts";
 import { OpenVINOTensor, ports } from "./memory.ts";
 import { shapeFor } from "./values.ts";
 

@@ -3,7 +3,8 @@ import { ov_shape_t, readOvShape, writeOvShape } from "../../ffi/openvino/struct
 import { thenUndo } from "../core/life/undo.ts";
 import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import type { Values } from "../inference/tensor.ts";
-import { call, check, numberOf, OUT, ov, resultOf } from "./library.ts";
+import { call, check, numberOf, ov, resultOf } from "./library.ts";
+import { OUT } from "../inference/calls.ts";
 import { elements } from "./memory.ts";
 
 /** OpenVINO's own tensors over memory of the CPU's. */
