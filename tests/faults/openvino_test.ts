@@ -45,6 +45,9 @@ interface There {
   readonly x: OpenVINOTensor;
 }
 
+/** With one core, a thread of OpenVINO's runs what `run()` would. */
+const [ONE_CORE, RUN_HERE] = [navigator.hardwareConcurrency === 1, "ov_infer_request_infer"];
+
 /** The calls that were made to fail, over all tests. */
 const seen = new Set<string>();
 
@@ -114,7 +117,7 @@ Deno.test({
   fn() {
     const failing = Object.entries(FAILURES.openvino).filter(([, failure]) => failure !== undefined);
     const here = failing.map(([name]) => name).filter((name) => !GPU.test(name)); // openvino_gpu_test.ts, openvino_surfaces_test.ts
-    const missing = here.filter((name) => !seen.has(`openvino.${name}`));
+    const missing = here.filter((name) => !seen.has(`openvino.${name}`) && !(ONE_CORE && name === RUN_HERE));
     assertEquals(missing, []);
   },
 });
