@@ -3,6 +3,7 @@ import { Checks } from "../core/checks.ts";
 import { isGapless } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import { PointerTensor } from "../core/tensors/pointer.ts";
+import type { Part } from "../core/tensors/tensor.ts";
 import type { InferenceContext } from "./context.ts";
 import type { Elements } from "./elements.ts";
 
@@ -68,6 +69,11 @@ export abstract class InferenceTensor extends PointerTensor {
   /** The same for routes; undefined for memory of a GPU's. */
   protected override get hostAddress(): bigint | undefined {
     return this.target.isHost ? this.address : undefined;
+  }
+
+  /** A part of it. */
+  protected derive(part: Part): InferenceTensor {
+    return this.target.ports.tensor!(this.initOf(part));
   }
 
   /** A new object of the runtime's over the bytes. */

@@ -3,7 +3,7 @@ import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvi
 import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
-import type { Images, Memory, Offer } from "../core/contract.ts";
+import type { Memory } from "../core/contract.ts";
 import { InteropError, type Reason, reasonOf } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -11,7 +11,6 @@ import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import type { Described } from "../core/tensors/described.ts";
 import { InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
@@ -105,9 +104,13 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     this.device = device;
     this.#core = core;
     this.remote = on && remoteContext(core, device, on, undo);
-    const { imports, images = this.#noSurfaces(), ...whole } = on === undefined ? ports : remotePorts(on);
-    const buffers = on?.api === "opencl" ? [] : [this.#closed("cl_mem", "opencl")];
-    this.ports = { ...whole, imports: [...imports, ...buffers], images };
+    const closed = () => this.closedRemote;
+    const whole = on === undefined ? ports : remotePorts(on);
+    const imports = on?.api === "opencl"
+      ? whole.imports
+      : [...whole.imports, { kind: "cl_mem", from: "opencl", closed }];
+    const { images = { exports: [], imports: [{ kind: "va-surface", from: "vaapi", closed }] } } = whole;
+    this.ports = { ...whole, imports, images };
     this.opened();
   }
 
@@ -151,18 +154,6 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
   /** Why OpenVINO takes no memory of a GPU's, nor surfaces of video: in its own words. */
   get closedRemote(): Reason {
     this.resource.assertLive();
-    return this.#closedRemote();
-  }
-
-  #noSurfaces(): Images<Address> {
-    return { exports: [], imports: [this.#closed("va-surface", "vaapi")] };
-  }
-
-  #closed(kind: string, from: string): Offer<Described> & Offer {
-    return { kind, from, closed: () => this.#closedRemote() };
-  }
-
-  #closedRemote(): Reason {
     try {
       const context = resultOf("ov_core_get_default_context", this.#core, cString("GPU"));
       ov().ov_remote_context_free(context);

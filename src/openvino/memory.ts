@@ -1,7 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import * as ov from "../../ffi/openvino/constants.ts";
 import type { Memory } from "../core/contract.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import { inferenceMemory } from "../inference/context.ts";
 import { Elements } from "../inference/elements.ts";
 import { InferenceTensor } from "../inference/tensor.ts";
@@ -11,11 +10,6 @@ import type { OpenVINOContext } from "./context.ts";
 export class OpenVINOTensor extends InferenceTensor {
   /** The context whose sessions take it. */
   declare readonly target: OpenVINOContext;
-
-  /** A part of it. */
-  protected derive(part: Part): OpenVINOTensor {
-    return new OpenVINOTensor(this.initOf(part));
-  }
 }
 
 /** The `ov_element_type_e` of the elements of our tensors. */

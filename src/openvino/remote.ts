@@ -7,6 +7,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import { gpuMemory } from "../inference/context.ts";
+import type { InferenceTensor } from "../inference/tensor.ts";
 import { call, check, checks, ov } from "./library.ts";
 import { OUT } from "../inference/calls.ts";
 import { OpenVINOTensor, ports } from "./memory.ts";
@@ -72,9 +73,9 @@ function bufferPorts(on: Context): Memory<OpenVINOTensor, Address> {
 
 /** A buffer, whose handle is its `cl_mem`. */
 class BufferTensor extends OpenVINOTensor {
-  protected override derive(part: Part): BufferTensor {
+  protected override derive(part: Part): InferenceTensor {
     assertWhole(part.layout.byteOffset, "layout");
-    return new BufferTensor(this.initOf(part));
+    return super.derive(part);
   }
 
   protected override objectOver(type: number, shape: readonly number[]): Address {
@@ -138,8 +139,8 @@ class SurfaceTensor extends OpenVINOTensor {
     return undefined;
   }
 
-  protected override derive(part: Part): SurfaceTensor {
-    if (part.layout === this.layout) return new SurfaceTensor(this.initOf(part));
+  protected override derive(part: Part): InferenceTensor {
+    if (part.layout === this.layout) return super.derive(part);
     throw checks.unfit("layout", "a surface's plane has no parts.", "OpenVINO takes all of it.");
   }
 
