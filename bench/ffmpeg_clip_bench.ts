@@ -4,8 +4,9 @@
 import { type Frame, host, imageInfo, MapperGraph } from "@samepage/interop";
 import { FFmpegContext, type FFmpegTensor } from "@samepage/interop/ffmpeg";
 import type { OpenCLKernel, OpenCLTensor } from "@samepage/interop/opencl";
-import { clip, missing } from "../tests/ffmpeg/clips.ts";
+import { missing } from "../tests/ffmpeg/clips.ts";
 import { BUILT, c } from "./harness/c.ts";
+import { beginningOf, framesOf } from "./harness/clip.ts";
 import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
@@ -15,10 +16,12 @@ import { hasNpm, NODE_AV } from "../tasks/setup/npm.ts";
 import { FFMPEG_8, hasWheels } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
+/** Of the clip's 50: fewer to see that it runs. */
+const FRAMES = framesOf(50);
 const OUT = `${BUILT}clip.mkv`;
 
 /** What those copy who share no memory: each frame of I420, once to OpenCL or NumPy and once back. */
-const COPIED = 50 * 2 * WIDTH * HEIGHT * 3 / 2;
+const COPIED = FRAMES * 2 * WIDTH * HEIGHT * 3 / 2;
 
 const [pyAv, nodeAv] = await Promise.all([hasWheels(FFMPEG_8), hasNpm(NODE_AV)]);
 
@@ -41,7 +44,7 @@ function nodes(): Way {
 
 if (missing === undefined) {
   // The C program reads them.
-  Deno.env.set("SAMEPAGE_BENCH_CLIP", await clip("hd.mp4"));
+  Deno.env.set("SAMEPAGE_BENCH_CLIP", await beginningOf("hd.mp4", FRAMES));
   Deno.env.set("SAMEPAGE_BENCH_OUT", `${BUILT}clip_c.mkv`);
 }
 
@@ -55,7 +58,7 @@ function blur(kernel: OpenCLKernel, from: Frame<OpenCLTensor>, to: Frame<OpenCLT
 
 figure({
   id: "ffmpeg-clip",
-  title: "50 frames of 1080p H.264, blurred by OpenCL and encoded",
+  title: `${FRAMES} frames of 1080p H.264, blurred by OpenCL and encoded`,
   goal: throughput(0.97),
   ignore: missing !== undefined,
   ways: [
@@ -70,7 +73,7 @@ figure({
         const kernel = kernelOf("gaussian");
         const blurred = host.allocateFrame(imageInfo({ format: "I420", width: WIDTH, height: HEIGHT }));
         const one = async () => {
-          await using decoder = ffmpeg.decode(await clip("hd.mp4"));
+          await using decoder = ffmpeg.decode(Deno.env.get("SAMEPAGE_BENCH_CLIP")!);
           const { stream: { frameRate } } = await decoder.info();
           const options = { preset: "ultrafast" };
           await using out = ffmpeg.encode(OUT, { codec: "libx264", frameRate: frameRate!, options });

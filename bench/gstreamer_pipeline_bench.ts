@@ -7,6 +7,7 @@ import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { lacking } from "../tests/gstreamer/lacking.ts";
 import { c } from "./harness/c.ts";
+import { framesOf } from "./harness/clip.ts";
 import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
@@ -16,7 +17,7 @@ import { here, moving, program, PYTHON, side, type Way } from "./harness/way.ts"
 const INFO = { ...imageInfo({ format: "NV12", width: 1920, height: 1080 }), media: { frameRate: [30, 1] as const } };
 /** Pictures that the other pipeline may have at a time: in its queue, on the way, and one that it is through with. */
 const SLOTS = 8;
-const FRAMES = Number(Deno.env.get("SAMEPAGE_BENCH_FRAMES") ?? 300);
+const FRAMES = framesOf(300);
 const BYTES = 1920 * 1080 * 3 / 2;
 
 /** Python copies a picture out of GStreamer, into an array that can be written, out of that, and into GStreamer. */

@@ -6,9 +6,10 @@ import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
 import { decode, encode, infer, kernel, outline, pipeline } from "@samepage/interop/pipeline";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { detectionsIn } from "../src/pipeline/detector.ts";
-import { clip, missing } from "../tests/ffmpeg/clips.ts";
+import { missing } from "../tests/ffmpeg/clips.ts";
 import { DETECTOR, LIBRARY } from "../tests/onnxruntime/open.ts";
 import { BUILT, c } from "./harness/c.ts";
+import { beginningOf, framesOf } from "./harness/clip.ts";
 import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
@@ -19,7 +20,7 @@ import { FFMPEG_8, hasWheels, ONNX_RUNTIME } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
 /** Of the clip's 300: fewer to see that it runs. */
-const FRAMES = Number(Deno.env.get("SAMEPAGE_BENCH_FRAMES") ?? 300);
+const FRAMES = framesOf(300);
 const [ACROSS, DOWN, EVERY] = [640, 352, 10];
 
 /** More frames hide that stages wait for each other: each is 3 MB, and allocated once. */
@@ -45,22 +46,12 @@ const lacksNode = await hasNpm(NODE_AV) && await hasNpm(ONNX_RUNTIME_NODE)
   : "there is no node-av (deno task setup test) or no onnxruntime-node (deno task setup bench)";
 
 if (lacking === undefined) {
-  Deno.env.set("SAMEPAGE_BENCH_CLIP", await begin(await clip("text.mp4")));
+  Deno.env.set("SAMEPAGE_BENCH_CLIP", await beginningOf("text.mp4", FRAMES));
   Deno.env.set("SAMEPAGE_BENCH_OUT", `${BUILT}pipeline_c.mkv`);
-  Deno.mkdirSync(BUILT, { recursive: true });
   Deno.writeTextFileSync(KERNELS, EDGES + PREPARE);
   Deno.env.set("SAMEPAGE_BENCH_KERNELS", KERNELS);
   Deno.env.set("SAMEPAGE_BENCH_ORT", LIBRARY!);
   Deno.env.set("SAMEPAGE_BENCH_MODEL", DETECTOR);
-}
-
-/** A clip's first frames, in a file of their own. */
-async function begin(whole: string): Promise<string> {
-  const path = `${BUILT}pipeline_clip.mp4`;
-  const args = ["-nostdin", "-v", "error", "-y", "-i", whole, "-frames:v", `${FRAMES}`, "-c", "copy", path];
-  const { success } = await new Deno.Command("ffmpeg", { args, stdin: "null" }).output();
-  if (!success) throw new Error(`ffmpeg cannot cut ${whole}.`);
-  return path;
 }
 
 function pythons(): Way {

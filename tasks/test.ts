@@ -1,7 +1,8 @@
 // Runs all tests: `deno task test [flags of deno test] [files or folders]`.
 //
 // Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Three
-// run at a time; those that judge how long something takes run alone, after the others. Paths under tests/ are run as
+// run at a time; those that judge how long something takes run alone, after the others. In a run of all tests, a file that
+// failed runs once more, alone: what passes then is listed as unsteady, and is a fault to mend all the same. Paths under tests/ are run as
 // tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to
 // each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
 //
@@ -16,7 +17,7 @@ import { join, relative, resolve } from "@std/path";
 import { openclDevices } from "../src/opencl/mod.ts";
 import type { Report } from "./report.ts";
 import { inGuest } from "./test/guest.ts";
-import { deno, inLanes, type Job, ROOT, type Run } from "./test/job.ts";
+import { deno, inLanes, inSecondRuns, type Job, ROOT, type Run } from "./test/job.ts";
 
 const TEST_FILE = /(^|[._])test\.ts$/;
 const DOCUMENT = /\.(ts|md)$/;
@@ -106,9 +107,9 @@ function filterOf(filter: string): (name: string) => boolean {
   return (name) => new RegExp(pattern[1]).test(name);
 }
 
-function list(title: string, runs: Run[], outcome: keyof Report): number {
+function list(title: string, runs: Run[], outcome: keyof Report | "unsteady"): number {
   const lines = runs.flatMap((run) =>
-    run[outcome].map((test) => `  ${run.name}: ${test.replace(`file://${ROOT}`, "")}`)
+    (run[outcome] ?? []).map((test) => `  ${run.name}: ${test.replace(`file://${ROOT}`, "")}`)
   );
   if (lines.length > 0) console.log(`\n${title}:\n${lines.join("\n")}`);
   return lines.length;
@@ -171,8 +172,9 @@ if (jobs.length > 0 && !WITHOUT_OPENCL) {
 if (IN_GUEST) {
   runs.push(...await inGuest(jobs, paths.length > 0 || givenFilter !== "" ? [] : GUEST_APIS));
 } else {
-  runs.push(...await inLanes(jobs.filter(({ name }) => !ALONE.includes(name)), LANES));
-  runs.push(...await inLanes(jobs.filter(({ name }) => ALONE.includes(name)), 1));
+  const first = await inLanes(jobs.filter(({ name }) => !ALONE.includes(name)), LANES);
+  first.push(...await inLanes(jobs.filter(({ name }) => ALONE.includes(name)), 1));
+  runs.push(...paths.length > 0 ? first : await inSecondRuns(jobs, first));
 }
 if (!HAS_OPENCL && !IN_GUEST) {
   const skipped = examples.filter(({ opencl }) => opencl).map(({ name }) => `the example ${name} (no OpenCL device)`);
@@ -184,6 +186,7 @@ if (Deno.args.includes("--times")) {
 }
 
 const skipped = list("Skipped", runs, "skipped");
+list("Unsteady (failed beside other files, passed alone)", runs, "unsteady");
 const failed = list("Failed", runs, "failed");
 const passed = runs.reduce((sum, run) => sum + run.passed.length, 0);
 if (passed + failed + skipped === 0) console.log("No test was found.");

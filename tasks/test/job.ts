@@ -28,6 +28,8 @@ export interface Job {
 export interface Run extends Report {
   readonly name: string;
   readonly seconds: number;
+  /** What failed beside other runs, and passed alone. */
+  readonly unsteady?: readonly string[];
 }
 
 /** Runs jobs in their order, so many at a time. Where there is one alone, what it prints is shown as it comes. */
@@ -39,6 +41,25 @@ export async function inLanes(jobs: readonly Job[], lanes: number): Promise<Run[
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   return runs;
+}
+
+/**
+ * Runs once more, alone, each job that failed beside others. A failure that does not come again is unsteady: a fault of the
+ * test or of what it tests, which is named with its message, but which does not stop a change that has nothing to do with it.
+ */
+export async function inSecondRuns(jobs: readonly Job[], runs: readonly Run[]): Promise<Run[]> {
+  const settled: Run[] = [];
+  for (const first of runs) {
+    const job = first.failed.length === 0 ? undefined : jobs.find(({ name }) => name === first.name);
+    if (job === undefined) {
+      settled.push(first);
+      continue;
+    }
+    console.log(`${job.name} failed. It runs once more, alone:`);
+    const second = await run(job, true);
+    settled.push(second.failed.length > 0 ? second : { ...second, unsteady: first.failed });
+  }
+  return settled;
 }
 
 async function run({ name, args, wanted }: Job, isShown: boolean): Promise<Run> {

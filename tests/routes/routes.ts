@@ -185,19 +185,15 @@ interface Asked {
 
 /** One line for each access, or one for all of them. */
 async function linesOf({ what, make, isUsed, to, pair, all }: Asked): Promise<string[]> {
-  const said: string[] = [];
-  for (const access of ACCESSES) {
-    using source = made(make);
-    const { mapped } = source;
-    if (typeof mapped === "string") {
-      said.push(`no such memory: ${mapped}`);
-      continue;
-    }
-    await mapped.finished(); // some drivers zero it
-    using _work = isUsed && inUse(mapped);
+  using source = made(make);
+  const { mapped } = source;
+  if (typeof mapped === "string") return [`${what}: no such memory: ${mapped}`];
+  await mapped.finished(); // some drivers zero it
+  using _work = isUsed && inUse(mapped);
+  const said = ACCESSES.map((access) => {
     const route = pair.explain(mapped, to, { access });
-    said.push(`${route}`.replaceAll("\n", " | ") + (route.open ? "" : otherwise(mapped, access, { to, pair, all })));
-  }
+    return `${route}`.replaceAll("\n", " | ") + (route.open ? "" : otherwise(mapped, access, { to, pair, all }));
+  });
   if (new Set(said).size === 1) return [`${what}: ${said[0]}`];
   return ACCESSES.map((access, i) => `${what} (${access}): ${said[i]}`);
 }

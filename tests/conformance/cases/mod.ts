@@ -61,7 +61,7 @@ export const BINDING: readonly string[] = [
   "attached-ends-before-its-owner",
   "attached-context-disposed-first",
   "two-hundred-maps",
-  "two-thousand-maps",
+  "thousand-maps",
   "ten-thousand-maps",
   "fault-at-every-native-call",
   "host-address-known",
@@ -74,7 +74,7 @@ export const BINDING: readonly string[] = [
 /** Where so many maps are made: in a guest they take a hundred times as long, and on a GPU a driver has more to leak. */
 const MAPS: Readonly<Record<Where, string>> = {
   guest: "two-hundred-maps",
-  bare: "two-thousand-maps",
+  bare: "thousand-maps",
   gpu: "ten-thousand-maps",
 };
 

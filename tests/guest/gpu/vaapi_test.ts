@@ -167,11 +167,11 @@ test("a surface's work is over when it is seen", async ({ va, graph }) => {
   await there.surface.finished();
 });
 
-test("a thousand maps to dma-bufs leave nothing", async ({ va, graph }) => {
+test("a hundred maps to dma-bufs leave no fd", async ({ va, graph }) => {
   using surface = va.allocateFrame(picture("I420", 128, 64));
   const lap = () => graph.map(surface, dmabuf, { access: "read" })[Symbol.dispose]();
   lap();
   const fds = new Level(openFds);
-  for (let i = 0; i < 1_000; i++) lap();
+  for (let i = 0; i < 100; i++) lap();
   await fds.assertBack("open fds");
 });
