@@ -219,7 +219,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   #submit(lane: Lane, bound: Bound<T>): void {
     const { line, request } = lane;
     lane.ended = (failure) => {
-      const error = failure ?? (this.#isDynamic ? unwind([() => this.#assertWhole(bound)])[0] : undefined);
+      const error = failure ?? unwind([() => this.#assertWhole(bound)])[0];
       if (error !== undefined) noteThrown(lane, bound.uses, error);
       return error;
     };
@@ -397,6 +397,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
   #assertWhole({ outputs }: Bound<T>): void {
+    if (!this.#isDynamic) return;
     this.#writes.forEach(({ value, argument }, i) => {
       const tensor = outputs[i];
       if (tensor === undefined || !value.shape.includes(-1)) return;
