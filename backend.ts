@@ -111,7 +111,16 @@ export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
 export type { UsmAllocation, UsmKind } from "./src/core/tensors/unified.ts";
+export { OneDeviceContext } from "./src/core/tensors/unified_context.ts";
 export {
+  type KernelOptions,
+  type KernelQueue,
+  UnifiedKernel,
+  type UnifiedProgram,
+} from "./src/core/tensors/unified_kernel.ts";
+export { UnifiedQueue, type UnifiedQueueContext } from "./src/core/tensors/unified_queue.ts";
+export {
+  type NativeContext,
   type UnifiedDeviceContext,
   UnifiedDeviceMemory,
   UnifiedTensor,

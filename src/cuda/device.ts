@@ -1,6 +1,7 @@
 import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_runtime/errors.ts";
 import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
 import { object, shown, shownFields } from "../core/argument.ts";
+import { hasPart } from "../core/device/choice.ts";
 import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn, type Reported } from "../core/device/device_on.ts";
 import type { ArgumentError, InteropError } from "../core/errors.ts";
@@ -78,7 +79,7 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   const plain = uuid === undefined ? undefined : plainUuid(uuid);
   const found = devices.find((device) =>
     (ordinal === undefined || device.ordinal === ordinal) && (plain === undefined || device.id.uuid === plain) &&
-    (name === undefined || device.name.toLowerCase().includes(name.toLowerCase()))
+    hasPart(device.name, name)
   );
   if (found !== undefined) return found;
   const there = devices.map((device) => `${device.ordinal}: ${device.name} (${device.id.uuid})`).join("; ");

@@ -1,9 +1,6 @@
 import type { ZeContextHandle } from "../../ffi/levelzero/handles.ts";
-import type { Arrays } from "../core/contract.ts";
-import { Proofs } from "../core/device/proofs.ts";
-import { DeviceContext } from "../core/graph/device_context.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { usmArrays } from "../core/tensors/unified.ts";
+import { OneDeviceContext } from "../core/tensors/unified_context.ts";
 import { chosenDevice, type LevelZeroChoice, type LevelZeroDevice } from "./device.ts";
 import { driverOf, type LevelZeroDriver } from "./lane.ts";
 import { OpenContext } from "./open_context.ts";
@@ -12,35 +9,19 @@ import { LevelZeroQueue } from "./queue.ts";
 import { LevelZeroUsm } from "./usm.ts";
 
 /** A Level Zero context of one device, with a queue. */
-export class LevelZeroContext extends DeviceContext {
+export class LevelZeroContext extends OneDeviceContext<LevelZeroDevice, OpenContext> {
   /** The API's name. */
   override readonly api = "levelzero";
-  /** Its device. */
-  readonly device: LevelZeroDevice;
   /** Unified shared memory: all memory that Level Zero has, but for images. */
-  readonly usm: LevelZeroUsm;
-  /** Its memory by addresses, for DLPack. */
-  readonly arrays: Arrays;
-  /** The kinds of memory that tensors can be mapped to here. */
-  override readonly targets: readonly LevelZeroUsm[];
+  override readonly usm: LevelZeroUsm;
   /** The queue of commands that name none. */
-  readonly queue: LevelZeroQueue;
-  /** What is proven of the device. For mappers. */
-  readonly proofs: Proofs<LevelZeroContext>;
+  override readonly queue: LevelZeroQueue;
   /** Its work. For mappers. */
-  readonly driver: LevelZeroDriver;
-  /** The native context, which its memory holds. For mappers. */
-  readonly native: OpenContext;
+  readonly driver: LevelZeroDriver = driverOf();
 
   private constructor(device: LevelZeroDevice, open: OpenContext, undo: Undo) {
-    super("levelzero", device, undo);
-    this.device = device;
-    this.native = open;
-    this.driver = driverOf();
-    this.proofs = new Proofs<LevelZeroContext>(this, device.id.uuid && `levelzero ${device.id.uuid}`);
+    super("levelzero", device, open, undo, device.id);
     this.usm = new LevelZeroUsm(this);
-    this.arrays = usmArrays(this.usm);
-    this.targets = [this.usm];
     this.queue = allOrNothing("opening Level Zero", () => new LevelZeroQueue(this), [() => this.resource.dispose()]);
     this.opened();
   }

@@ -3,10 +3,10 @@ import { ZE_RESULT_ERROR_UNINITIALIZED } from "../../ffi/levelzero/errors.ts";
 import type { ZeDeviceHandle, ZeDriverHandle } from "../../ffi/levelzero/handles.ts";
 import * as layouts from "../../ffi/levelzero/structs.ts";
 import type { FieldLayout } from "../../ffi/layout.ts";
-import { type Names, optionsIn, shownFields } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
+import { choiceIn, gpuFirst, hasPart } from "../core/device/choice.ts";
 import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
-import { ArgumentError } from "../core/errors.ts";
 import type { Struct } from "../core/native/struct.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
 import { check } from "./errors.ts";
@@ -106,18 +106,22 @@ function listed<H extends bigint>(fn: string, list: List<BigUint64Array<ArrayBuf
   return [...handles.subarray(0, count[0])] as H[];
 }
 
+/** As many structs as a function fills in, and where each begins. */
+function structsOf(name: StructName, fn: string, ask: List<Struct>): { all: Struct; starts: readonly number[] } {
+  const count = countOf(fn, ask);
+  const all = structs(name, Array(count[0]).fill({}));
+  if (count[0] > 0) check(ask(count, all), fn);
+  return { all, starts: Array.from({ length: count[0] }, (_, i) => i * layouts[name].size) };
+}
+
 function extensionsOf(driver: ZeDriverHandle): string[] {
-  const { zeDriverGetExtensionProperties: ask } = levelZero();
   const fn = "zeDriverGetExtensionProperties";
-  const count = countOf<Struct>(fn, (count, list) => ask(driver, count, list));
-  if (count[0] === 0) return [];
-  const { size, fields } = layouts.ze_driver_extension_properties_t;
-  const all = structs(
+  const { all, starts } = structsOf(
     "ze_driver_extension_properties_t",
-    Array.from(count, () => ({})).concat(Array(count[0]).fill({})),
+    fn,
+    (count, list) => levelZero()[fn](driver, count, list),
   );
-  check(ask(driver, count, all), fn);
-  return Array.from({ length: count[0] }, (_, i) => all.text(fields.name, i * size));
+  return starts.map((start) => all.text(layouts.ze_driver_extension_properties_t.fields.name, start));
 }
 
 /** What a function of a device fills in. */
@@ -148,6 +152,12 @@ function factsOf(
   const { fields: fds } = layouts.ze_device_external_memory_properties_t;
   const can = (field: FieldLayout) => (access.number(field) & ze.ZE_MEMORY_ACCESS_CAP_FLAG_RW) !== 0;
   const asDmaBuf = (field: FieldLayout) => (external.number(field) & ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) !== 0;
+  const [host, device, shared] = [
+    can(kinds.hostAllocCapabilities),
+    can(kinds.deviceAllocCapabilities),
+    can(kinds.sharedSingleDeviceAllocCapabilities),
+  ];
+  const none = !host && !device && !shared; // the driver reports none: the allocator decides
   const uuid = hexadecimal(new Uint8Array(own.buffer, fields.uuid.offset, 16));
   const pci = extensions.includes(PCI) ? pciOf(handle) : undefined;
   return {
@@ -155,11 +165,7 @@ function factsOf(
     type: TYPES.get(own.number(fields.type)) ?? "other",
     id: { ...(/[^0]/.test(uuid) ? { uuid } : {}), ...(pci === undefined ? {} : { pci }) },
     maxAllocation: Number(own.word(fields.maxMemAllocSize)),
-    usm: usmOf(
-      can(kinds.hostAllocCapabilities),
-      can(kinds.deviceAllocCapabilities),
-      can(kinds.sharedSingleDeviceAllocCapabilities),
-    ),
+    usm: { host: host || none, device: device || none, shared: shared || none },
     dmaBuf: {
       exports: asDmaBuf(fds.memoryAllocationExportTypes),
       imports: asDmaBuf(fds.memoryAllocationImportTypes),
@@ -177,21 +183,17 @@ function factsOf(
 
 /** The first group of queues that run kernels. */
 function queueOrdinalOf(device: ZeDeviceHandle): number {
-  const { zeDeviceGetCommandQueueGroupProperties: ask } = levelZero();
   const fn = "zeDeviceGetCommandQueueGroupProperties";
-  const count = countOf<Struct>(fn, (count, list) => ask(device, count, list));
-  if (count[0] === 0) return 0;
-  const { size, fields } = layouts.ze_command_queue_group_properties_t;
-  const groups = structs("ze_command_queue_group_properties_t", Array.from({ length: count[0] }, () => ({})));
-  check(ask(device, count, groups), fn);
-  const ordinal = Array.from({ length: count[0] }, (_, i) => groups.number(fields.flags, i * size))
-    .findIndex((flags) => (flags & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0);
-  return Math.max(0, ordinal);
-}
-
-function usmOf(host: boolean, device: boolean, shared: boolean): LevelZeroDevice["usm"] {
-  const none = !host && !device && !shared;
-  return { host: none || host, device: none || device, shared: none || shared };
+  const { all, starts } = structsOf(
+    "ze_command_queue_group_properties_t",
+    fn,
+    (count, list) => levelZero()[fn](device, count, list),
+  );
+  const { flags } = layouts.ze_command_queue_group_properties_t.fields;
+  return Math.max(
+    0,
+    starts.findIndex((start) => (all.number(flags, start) & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0),
+  );
 }
 
 function pciOf(device: ZeDeviceHandle): string {
@@ -221,29 +223,20 @@ const CHOICE: Names<LevelZeroChoice> = { device: true, type: true, uuid: true, i
 
 /** The first GPU that fits, else the first device that does. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: LevelZeroChoice): LevelZeroDevice {
-  const { on, ...wanted } = { ...optionsIn(choice, CHOICE, "choice") };
-  const { index, ...texts } = wanted;
-  for (const [name, value] of Object.entries(texts)) {
-    if (value !== undefined) checks.assertText(value, `choice.${name}`);
-  }
-  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
+  const { on, ...wanted } = choiceIn(checks, choice, CHOICE);
+  const { device: name, type, uuid, index } = wanted;
   const all = levelZeroDevices();
   const devices = on === undefined ? all : devicesOn(checks, contextOn(checks, on), all, (device) => device);
-  const { device: name, type, uuid } = wanted;
   const fitting = devices.filter((device) =>
-    (name === undefined || device.name.toLowerCase().includes(name.toLowerCase())) &&
-    (type === undefined || device.type === type) && (index === undefined || all[index] === device) &&
+    hasPart(device.name, name) && (type ?? device.type) === device.type &&
+    (index === undefined || all[index] === device) &&
     (uuid === undefined || device.id.uuid === plainUuid(uuid))
   );
-  if (fitting.length > 0) return fitting.find((device) => device.type === "gpu") ?? fitting[0];
-  const there = devices.map(({ name, type }) => `${name} (${type})`).join("; ");
-  throw new ArgumentError(
-    devices.length === 0 ? "Level Zero has no device." : `No Level Zero device fits ${shownFields(wanted)}.`,
-    {
-      api: "levelzero",
-      fn: "zeDeviceGet",
-      argument: "choice",
-      hint: devices.length === 0 ? "Install a driver: Intel's is libze_intel_gpu.so.1." : `There is ${there}.`,
-    },
-  );
+  return gpuFirst(fitting, checks, {
+    title: "Level Zero",
+    fn: "zeDeviceGet",
+    install: "Install a driver: Intel's is libze_intel_gpu.so.1.",
+    wanted,
+    there: devices.map(({ name, type }) => `${name} (${type})`),
+  });
 }

@@ -1,7 +1,8 @@
 import * as ze from "../../ffi/levelzero/constants.ts";
 import type { ZeEventHandle, ZeEventPoolHandle } from "../../ffi/levelzero/handles.ts";
 import { owned } from "../core/life/ledger.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { Shared } from "../core/life/shared.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import { check, made } from "./errors.ts";
 import { levelZero } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
@@ -14,31 +15,22 @@ const POOL = 32;
 export class Events {
   readonly #context: OpenContext;
   readonly #undo: Undo;
+  readonly #shared = new Shared(() => undoAll(this.#undo, "destroying events"));
   #pool: ZeEventPoolHandle | undefined;
   #taken = POOL;
-  #holders = 1;
 
   constructor(context: OpenContext) {
     this.#context = context;
     this.#undo = [context.hold()];
   }
 
-  /** An event that is not signalled: one that `reuse` returns, or a new one. */
-  take(reuse: () => ZeEventHandle | undefined): ZeEventHandle {
-    return reuse() ?? this.#create();
-  }
-
+  /** Holds them until the returned function is called. */
   hold(): () => void {
-    this.#holders++;
-    return () => this.leave();
+    return this.#shared.hold();
   }
 
-  /** One less holds them; the last one destroys them. */
-  leave(): void {
-    if (--this.#holders === 0) undoAll(this.#undo, "destroying events");
-  }
-
-  #create(): ZeEventHandle {
+  /** A new event, which is not signalled. */
+  create(): ZeEventHandle {
     if (this.#taken === POOL) {
       this.#pool = this.#createPool();
       this.#taken = 0;
@@ -58,14 +50,12 @@ export class Events {
   #createPool(): ZeEventPoolHandle {
     const { handle, deviceHandle } = this.#context;
     const desc = struct("ze_event_pool_desc_t", { flags: ze.ZE_EVENT_POOL_FLAG_HOST_VISIBLE, count: POOL });
-    return allOrNothing("making events", () => {
-      const devices = new BigUint64Array([deviceHandle]);
-      const pool = made<ZeEventPoolHandle>(
-        "zeEventPoolCreate",
-        (out) => levelZero().zeEventPoolCreate(handle, desc, 1, devices, out),
-      );
-      owned("levelzero.eventPool", this.#undo, () => check(levelZero().zeEventPoolDestroy(pool), "zeEventPoolDestroy"));
-      return pool;
-    });
+    const devices = new BigUint64Array([deviceHandle]);
+    const pool = made<ZeEventPoolHandle>(
+      "zeEventPoolCreate",
+      (out) => levelZero().zeEventPoolCreate(handle, desc, 1, devices, out),
+    );
+    owned("levelzero.eventPool", this.#undo, () => check(levelZero().zeEventPoolDestroy(pool), "zeEventPoolDestroy"));
+    return pool;
   }
 }

@@ -1,22 +1,21 @@
 import type { Address } from "../../ffi/address.ts";
 import type { ZeKernelHandle } from "../../ffi/levelzero/handles.ts";
 import * as layouts from "../../ffi/levelzero/structs.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
-import { Arguments, assertArguments } from "../core/device/arguments.ts";
-import { fencesIn } from "../core/device/fence.ts";
-import { assertQueue, rangeIn, Sizes } from "../core/device/grid.ts";
+import type { Names } from "../core/argument.ts";
+import type { Call } from "../core/contract.ts";
+import { Arguments } from "../core/device/arguments.ts";
+import { rangeIn, Sizes } from "../core/device/grid.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
-import { DeviceKernel } from "../core/device/program.ts";
-import type { CommandOptions } from "../core/device/queue.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Struct } from "../core/native/struct.ts";
 import { cString } from "../core/native/text.ts";
 import { UnifiedParameter } from "../core/tensors/unified_device.ts";
+import { type KernelOptions, UnifiedKernel } from "../core/tensors/unified_kernel.ts";
 import type { SpirvParameter } from "../spirv/kernels.ts";
 import type { LevelZeroContext } from "./context.ts";
 import { check, made } from "./errors.ts";
-import type { LevelZeroLane } from "./lane.ts";
+import { type LevelZeroLane, signalling } from "./lane.ts";
 import { checks, levelZero } from "./library.ts";
 import type { LevelZeroProgram } from "./program.ts";
 import { LevelZeroQueue } from "./queue.ts";
@@ -44,12 +43,7 @@ export interface LevelZeroRange {
 const RANGE: Names<LevelZeroRange> = { groups: true, groupSize: true };
 
 /** Options of {@link LevelZeroKernel.run}. */
-export interface LevelZeroRunOptions extends CommandOptions {
-  /** The queue; the context's own by default. */
-  readonly queue?: LevelZeroQueue;
-}
-
-const OPTIONS: Names<LevelZeroRunOptions> = { queue: true, after: true };
+export type LevelZeroRunOptions = KernelOptions<LevelZeroQueue>;
 
 /** A parameter of a kernel. */
 export interface LevelZeroParameter {
@@ -62,14 +56,24 @@ export interface LevelZeroParameter {
 const ONE = [1];
 
 /** A kernel. Every run checks its arguments against what its SPIR-V declares. */
-export class LevelZeroKernel extends DeviceKernel<LevelZeroProgram, ZeKernelHandle> {
+export class LevelZeroKernel extends UnifiedKernel<
+  LevelZeroProgram,
+  ZeKernelHandle,
+  LevelZeroLane,
+  LevelZeroQueue,
+  LevelZeroRange,
+  LevelZeroArgument
+> {
   /** Its parameters, in order. */
   readonly parameters: readonly LevelZeroParameter[];
-  readonly #types: readonly string[];
-  readonly #arguments: KernelArguments;
   readonly #groups: Sizes;
   readonly #groupSize: Sizes;
   readonly #count: Struct = struct("ze_group_count_t");
+  readonly #call: Call<LevelZeroLane> = signalling(
+    FN,
+    ({ list, waitCount, waits }, signal) =>
+      levelZero()[FN](list, this.rawHandle, this.#count, signal, waitCount, waits),
+  );
   /** The size of a group that the native kernel has. */
   #size = "";
 
@@ -87,51 +91,17 @@ export class LevelZeroKernel extends DeviceKernel<LevelZeroProgram, ZeKernelHand
       owned("levelzero.kernel", undo, () => check(levelZero().zeKernelDestroy(handle), "zeKernelDestroy"));
       return { handle, held: new KernelArguments(handle, packed) };
     }, undo);
-    super(program, launch, handle, undo);
+    const types = parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
+    super(program, launch, handle, undo, { queues: LevelZeroQueue, types, held });
     const { limits } = program.context.device;
     this.parameters = parameters.map(({ type, name }) => ({ type, name }));
-    this.#types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
-    this.#arguments = held;
     this.#groups = new Sizes(launch, "groups", 1, limits.groups);
     this.#groupSize = new Sizes(launch, "groupSize", 1, limits.groupSize);
   }
 
-  /**
-   * Submits the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
-   *
-   * It waits for other work on its tensors: on the device for work of this context, else by blocking.
-   *
-   * @param range how many work groups run, and of what size
-   * @param args one for each parameter of the kernel
-   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
-   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
-   * @throws {DisposedError} if a tensor, the kernel or its context was disposed.
-   */
-  run(range: LevelZeroRange, args: readonly LevelZeroArgument[], options: LevelZeroRunOptions = {}): void {
-    this.resource.assertLive();
-    const { context } = this.program;
-    const { queue = context.queue, after } = optionsIn(options, OPTIONS);
-    if (queue !== context.queue) assertQueue(queue, LevelZeroQueue, context, this.launch);
-    queue.resource.assertLive();
-    assertArguments(args, this.#types, this.launch);
-    this.#take(range, context);
-    const waits = fencesIn(after, "after", "levelzero");
-    const held = this.#arguments;
-    try {
-      const uses = held.take(args, context);
-      const mark = queue.line.submit(uses, { fn: FN, call: (lane) => this.#append(lane) }, waits);
-      this.resource.work.record(queue.line, mark, false); // the kernel stays while it runs
-    } finally {
-      held.release();
-    }
-  }
-
-  #append(lane: LevelZeroLane): number {
-    const signal = lane.signal();
-    return levelZero()[FN](lane.list, this.rawHandle, this.#count, signal, lane.waitCount, lane.waits);
-  }
-
-  #take(given: LevelZeroRange, { device: { name, limits: { groupItems } } }: LevelZeroContext): void {
+  /** Takes the sizes. Returns the command that runs so many. */
+  protected override take(given: LevelZeroRange): Call<LevelZeroLane> {
+    const { name, limits: { groupItems } } = this.program.context.device;
     const { groups, groupSize } = rangeIn(given, "groups", RANGE, this.launch);
     this.#groups.take(groups);
     this.#groupSize.take(groupSize ?? (groups.length === 1 ? ONE : groups.map(() => 1)), this.#groups);
@@ -139,10 +109,12 @@ export class LevelZeroKernel extends DeviceKernel<LevelZeroProgram, ZeKernelHand
     const { groupCountX, groupCountY, groupCountZ } = layouts.ze_group_count_t.fields;
     [groupCountX, groupCountY, groupCountZ].forEach((field, i) => this.#count.put(field, this.#groups.at(i)));
     const size = [0, 1, 2].map((i) => this.#groupSize.at(i));
-    if (size.join() === this.#size) return;
-    this.#size = ""; // until the driver has taken it
-    check(levelZero().zeKernelSetGroupSize(this.rawHandle, size[0], size[1], size[2]), "zeKernelSetGroupSize");
-    this.#size = size.join();
+    if (size.join() !== this.#size) {
+      this.#size = ""; // until the driver has taken it
+      check(levelZero().zeKernelSetGroupSize(this.rawHandle, size[0], size[1], size[2]), "zeKernelSetGroupSize");
+      this.#size = size.join();
+    }
+    return this.#call;
   }
 }
 

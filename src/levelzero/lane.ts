@@ -41,17 +41,20 @@ export class LevelZeroLane implements Lane {
   #next: ZeEventHandle | undefined;
   #newest = 0;
   #over = 0;
+  /** How many events the next command waits for, once it has its signal. */
+  waitCount = 0;
+  /** Their address. */
+  waits: Address;
   #waits = new BigUint64Array(8);
-  #waitsAt: Address;
-  #waitCount = 0;
   #chained = false;
 
   /** Makes the list. */
   constructor(context: OpenContext, reports: LineEvents) {
     this.#context = context;
     this.#reports = reports;
-    this.#waitsAt = addressOf(this.#waits, "levelzero");
+    this.waits = addressOf(this.#waits, "levelzero");
     this.#events = new Events(context);
+    this.#undo.push(this.#events.hold());
     this.list = allOrNothing("making a command list", () => {
       const desc = struct("ze_command_queue_desc_t", {
         ordinal: context.device.queueOrdinal,
@@ -67,27 +70,17 @@ export class LevelZeroLane implements Lane {
         () => check(levelZero().zeCommandListDestroy(list), "zeCommandListDestroy"),
       );
       return list;
-    }, [() => this.#events.leave()]);
+    }, this.#undo);
   }
 
   /** The event that the next command is to signal. From here on, {@link waitCount} and {@link waits} are the command's. */
   signal(): ZeEventHandle {
-    this.#next ??= this.#events.take(() => this.#reuse());
+    this.#next ??= this.#reuse() ?? this.#events.create();
     if (!this.#chained && this.#newest > this.#over) {
       this.#chained = true;
       this.#push(this.#at(this.#newest)!.event);
     }
     return this.#next;
-  }
-
-  /** How many events the next command waits for. */
-  get waitCount(): number {
-    return this.#waitCount;
-  }
-
-  /** Their address. */
-  get waits(): Address {
-    return this.#waitsAt;
   }
 
   /** The next command waits for a mark of another lane. */
@@ -100,7 +93,7 @@ export class LevelZeroLane implements Lane {
 
   /** The command that was to wait was refused. */
   refused(): void {
-    this.#waitCount = 0;
+    this.waitCount = 0;
     this.#chained = false;
   }
 
@@ -148,7 +141,7 @@ export class LevelZeroLane implements Lane {
   /** Releases what it holds. All marks are over. */
   close(): void {
     this.#over = Infinity;
-    undoAll([() => this.#events.leave(), ...this.#undo], "closing a command list");
+    undoAll(this.#undo, "closing a command list");
   }
 
   #ended(mark: number, code: number, fn: string): number {
@@ -180,13 +173,13 @@ export class LevelZeroLane implements Lane {
   }
 
   #push(event: ZeEventHandle): void {
-    if (this.#waitCount === this.#waits.length) {
-      const longer = new BigUint64Array(2 * this.#waitCount);
+    if (this.waitCount === this.#waits.length) {
+      const longer = new BigUint64Array(2 * this.waitCount);
       longer.set(this.#waits);
       this.#waits = longer;
-      this.#waitsAt = addressOf(longer, "levelzero");
+      this.waits = addressOf(longer, "levelzero");
     }
-    this.#waits[this.#waitCount++] = event;
+    this.#waits[this.waitCount++] = event;
   }
 }
 

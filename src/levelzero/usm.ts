@@ -11,7 +11,6 @@ import { dmaBufPorts } from "./dmabuf.ts";
 import { check, made } from "./errors.ts";
 import { signalling } from "./lane.ts";
 import { checks, levelZero } from "./library.ts";
-import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
 import { LEVELZERO_USM, LevelZeroTensor } from "./tensor.ts";
 
@@ -66,17 +65,20 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     ) as Call;
   }
 
-  /** Calls a kind's allocator. */
+  /** Calls a kind's allocator. What the device can export is allocated so. */
   protected override allocateNative(kind: UsmKind, byteLength: number, align: number): Address {
-    const { native } = this.context;
-    const size = [BigInt(byteLength), BigInt(align)] as const;
-    return made<Address>(ALLOCATORS[kind], (out) => ALLOCATE[kind](native, ...size, out));
-  }
-
-  /** zeMemFree. */
-  protected override freeing(address: Address): () => void {
-    const { native } = this.context;
-    return () => native.free(address);
+    const { handle, device: { dmaBuf }, deviceHandle } = this.context.native;
+    const [size, multiple] = [BigInt(byteLength), BigInt(align)];
+    const exported = kind === "device" && dmaBuf.exports
+      ? { pNext: struct("ze_external_memory_export_desc_t", { flags: ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF }) }
+      : {};
+    const [host, device] = [struct("ze_host_mem_alloc_desc_t"), struct("ze_device_mem_alloc_desc_t", exported)];
+    return made<Address>(ALLOCATORS[kind], (out) => {
+      const { zeMemAllocHost, zeMemAllocDevice, zeMemAllocShared } = levelZero();
+      if (kind === "host") return zeMemAllocHost(handle, host, size, multiple, out);
+      if (kind === "device") return zeMemAllocDevice(handle, device, size, multiple, deviceHandle, out);
+      return zeMemAllocShared(handle, device, host, size, multiple, deviceHandle, out);
+    });
   }
 
   /** What the driver reports of an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
@@ -99,19 +101,3 @@ const ALLOCATORS = {
   device: "zeMemAllocDevice",
   shared: "zeMemAllocShared",
 } as const satisfies Record<UsmKind, string>;
-
-type Allocate = (context: OpenContext, size: bigint, align: bigint, out: BigUint64Array<ArrayBuffer>) => number;
-
-const ALLOCATE: Readonly<Record<UsmKind, Allocate>> = {
-  host: ({ handle }, size, align, out) =>
-    levelZero().zeMemAllocHost(handle, struct("ze_host_mem_alloc_desc_t"), size, align, out),
-  device: ({ handle, device, deviceHandle }, size, align, out) => {
-    const exported = struct("ze_external_memory_export_desc_t", { flags: ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF });
-    const desc = struct("ze_device_mem_alloc_desc_t", device.dmaBuf.exports ? { pNext: exported } : {});
-    return levelZero().zeMemAllocDevice(handle, desc, size, align, deviceHandle, out);
-  },
-  shared: ({ handle, deviceHandle }, size, align, out) => {
-    const [device, host] = [struct("ze_device_mem_alloc_desc_t"), struct("ze_host_mem_alloc_desc_t")];
-    return levelZero().zeMemAllocShared(handle, device, host, size, align, deviceHandle, out);
-  },
-};

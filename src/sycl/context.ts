@@ -1,15 +1,13 @@
-import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
-import type { Arrays, Driver } from "../core/contract.ts";
-import { Proofs } from "../core/device/proofs.ts";
-import type { Target } from "../core/graph/context.ts";
-import { DeviceContext } from "../core/graph/device_context.ts";
+import type { DPCTLSyclContextRef } from "../../ffi/sycl/handles.ts";
+import type { Driver } from "../core/contract.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { type Home, type UnifiedContext, usmArrays } from "../core/tensors/unified.ts";
-import { choiceIn, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
+import type { Home } from "../core/tensors/unified.ts";
+import { OneDeviceContext } from "../core/tensors/unified_context.ts";
+import { checkedChoice, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { sycl } from "./library.ts";
-import { contextOver, createContext, type SyclNativeContext } from "./native_context.ts";
+import { contextOver, createContext, type SyclOpenContext } from "./native_context.ts";
 import { SyclProgram, type SyclProgramOptions } from "./program.ts";
 import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
@@ -26,34 +24,19 @@ import { SyclUsm } from "./usm.ts";
  * sycl.queue.fill(samples, 1);
  * ```
  */
-export class SyclContext extends DeviceContext {
+export class SyclContext extends OneDeviceContext<SyclDevice, SyclOpenContext> {
   /** The API's name. */
   override readonly api = "sycl";
-  /** Its targets in routes: its unified shared memory. */
-  override readonly targets: readonly Target[];
-  /** Its device. */
-  readonly device: SyclDevice;
   /** Its default queue. */
-  readonly queue: SyclQueue;
+  override readonly queue: SyclQueue;
   /** Its unified shared memory. */
-  readonly usm: SyclUsm;
-  /** Its memory by addresses, for DLPack. */
-  readonly arrays: Arrays;
-  /** What is proven of its device. For mappers. */
-  readonly proofs: Proofs<UnifiedContext>;
-  /** Its native objects, without a check. For mappers. */
-  readonly native: SyclNativeContext & { readonly device: DPCTLSyclDeviceRef };
+  override readonly usm: SyclUsm;
   readonly #driver: Driver<SyclLane> = syclDriver();
 
-  private constructor(native: SyclContext["native"], device: SyclDevice, undo: Undo, home?: Home) {
-    super("sycl", { name: device.name, id: {} }, undo);
-    this.native = native;
-    this.device = device;
-    this.proofs = new Proofs<UnifiedContext>(this);
+  private constructor(device: SyclDevice, native: SyclOpenContext, undo: Undo, home?: Home) {
+    super("sycl", device, native, undo);
     this.usm = new SyclUsm(this, home);
     this.queue = new SyclQueue(this, this.#driver);
-    this.arrays = usmArrays(this.usm);
-    this.targets = [this.usm];
     this.opened();
   }
 
@@ -79,13 +62,13 @@ export class SyclContext extends DeviceContext {
    * ```
    */
   static open(choice: SyclDeviceChoice = {}): SyclContext {
-    const { on, ...wanted } = choiceIn(choice);
+    const { on, ...wanted } = checkedChoice(choice);
     return allOrNothing("opening a SYCL context", (undo) => {
       const over = on && contextOver(on, undo);
       const { ref, device } = chosenDevice(wanted, over?.context);
       owned("sycl.device", undo, () => sycl().DPCTLDevice_Delete(ref));
       const native = over ?? createContext(ref, undo);
-      return new SyclContext({ ...native, device: ref }, device, undo, on?.usm.home);
+      return new SyclContext(device, { ...native, device: ref }, undo, on?.usm.home);
     });
   }
 

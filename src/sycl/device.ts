@@ -1,11 +1,11 @@
 import * as dpctl from "../../ffi/sycl/constants.ts";
 import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
-import { type Names, optionsIn, shownFields } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
+import { choiceIn, gpuFirst, hasPart } from "../core/device/choice.ts";
 import { withJson } from "../core/printed.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
-import type { ArgumentError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { checks, made, sycl, taken } from "./library.ts";
+import { checks, made, sycl, taken, using } from "./library.ts";
 import { onIn, type SyclOn } from "./native_context.ts";
 
 /** What runs SYCL's commands. */
@@ -98,49 +98,32 @@ export function syclDevices(): SyclDevice[] {
   return withDevices(undefined, (devices) => [...devices]);
 }
 
-type Wanted = Omit<SyclDeviceChoice, "on">;
-
 /** A choice that was checked. @throws {ArgumentError} */
-export function choiceIn(choice: SyclDeviceChoice): Wanted & { readonly on?: SyclOn } {
-  const { on, ...wanted } = { ...optionsIn(choice, CHOICE, "choice") };
-  const { index, ...texts } = wanted;
-  for (const [name, value] of Object.entries(texts)) {
-    if (value !== undefined) checks.assertText(value, `choice.${name}`);
-  }
-  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
+export function checkedChoice(choice: SyclDeviceChoice): Omit<SyclDeviceChoice, "on"> & { readonly on?: SyclOn } {
+  const { on, ...wanted } = choiceIn(checks, choice, CHOICE);
   return on === undefined ? wanted : { ...wanted, on: onIn(on) };
 }
 
 /** The chosen device, of all or of a context, with its reference, which is the caller's. @throws {ArgumentError} */
 export function chosenDevice(
-  wanted: Wanted,
+  wanted: Omit<SyclDeviceChoice, "on">,
   of?: DPCTLSyclContextRef,
 ): { readonly ref: DPCTLSyclDeviceRef; readonly device: SyclDevice } {
   return withDevices(of, (devices, refOf) => {
-    const { index } = wanted;
-    const fitting = devices.filter((device, i) => matches(device, wanted) && (index ?? i) === i);
-    const device = fitting.find(({ type }) => type === "gpu") ?? fitting[0];
-    if (device === undefined) throw noDevice(wanted, devices);
+    const { platform, device: name, backend, type, index } = wanted;
+    const fitting = devices.filter((device, i) =>
+      hasPart(device.platform, platform) && hasPart(device.name, name) && (index ?? i) === i &&
+      (backend ?? device.backend) === device.backend && (type ?? device.type) === device.type
+    );
+    const device = gpuFirst(fitting, checks, {
+      title: "SYCL",
+      fn: "DPCTLDeviceMgr_GetDevices",
+      install: "Install a driver: pip install intel-opencl-rt. Another TBB that was opened first hides it.",
+      wanted,
+      there: devices.map(({ platform, name, type }) => `${platform}: ${name} (${type})`),
+    });
     return { device, ref: refOf(devices.indexOf(device)) };
   });
-}
-
-function noDevice(wanted: Wanted, devices: readonly SyclDevice[]): ArgumentError {
-  const fn = "DPCTLDeviceMgr_GetDevices";
-  if (devices.length === 0) {
-    const hint = "Install a driver: pip install intel-opencl-rt. Another TBB that was opened first hides it.";
-    return checks.wrong("choice", "SYCL has no device.", hint, fn);
-  }
-  const there = devices.map(({ platform, name, type }) => `${platform}: ${name} (${type})`).join("; ");
-  const hint = `Name part of a platform and part of a device: there is ${there}.`;
-  return checks.wrong("choice", `no SYCL device fits ${shownFields(wanted)}.`, hint, fn);
-}
-
-function matches(device: SyclDevice, choice: Wanted): boolean {
-  const part = (text: string, wanted: string | undefined) =>
-    wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
-  return part(device.platform, choice.platform) && part(device.name, choice.device) &&
-    (choice.backend ?? device.backend) === device.backend && (choice.type ?? device.type) === device.type;
 }
 
 /** All devices, or those of a context, and a new reference to one of them. */
@@ -149,23 +132,16 @@ function withDevices<T>(
   use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T,
 ): T {
   const lib = sycl();
-  const vector = of === undefined
-    ? made(lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL), "DPCTLDeviceMgr_GetDevices")
-    : made(lib.DPCTLContext_GetDevices(of), "DPCTLContext_GetDevices");
-  const refOf = (index: number) => made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
-  try {
-    const devices = Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, (_, i) => {
-      const ref = refOf(i);
-      try {
-        return describe(ref);
-      } finally {
-        lib.DPCTLDevice_Delete(ref);
-      }
-    });
-    return use(devices, refOf);
-  } finally {
-    lib.DPCTLDeviceVector_Delete(vector);
-  }
+  const [vector, fn] = of === undefined
+    ? [lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL), "DPCTLDeviceMgr_GetDevices"]
+    : [lib.DPCTLContext_GetDevices(of), "DPCTLContext_GetDevices"];
+  return using(vector, fn, lib.DPCTLDeviceVector_Delete, () => {
+    const refOf = (index: number) =>
+      made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
+    const describeAt = (_: unknown, i: number) =>
+      using(refOf(i), "DPCTLDeviceVector_GetAt", lib.DPCTLDevice_Delete, describe);
+    return use(Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, describeAt), refOf);
+  });
 }
 
 function describe(ref: DPCTLSyclDeviceRef): SyclDevice {
@@ -194,21 +170,17 @@ function describe(ref: DPCTLSyclDeviceRef): SyclDevice {
 
 function platformOf(ref: DPCTLSyclDeviceRef): string {
   const lib = sycl();
-  const platform = made(lib.DPCTLDevice_GetPlatform(ref), "DPCTLDevice_GetPlatform");
-  try {
+  const platform = lib.DPCTLDevice_GetPlatform(ref);
+  return using(platform, "DPCTLDevice_GetPlatform", lib.DPCTLPlatform_Delete, () => {
     return taken(lib.DPCTLPlatform_GetName(platform), "DPCTLPlatform_GetName");
-  } finally {
-    lib.DPCTLPlatform_Delete(platform);
-  }
+  });
 }
 
 function sizesOf(ref: DPCTLSyclDeviceRef): readonly number[] {
   const lib = sycl();
-  const sizes = made(lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref), "DPCTLDevice_GetMaxWorkItemSizes3d");
-  try {
+  const sizes = lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref);
+  return using(sizes, "DPCTLDevice_GetMaxWorkItemSizes3d", lib.DPCTLSize_t_Array_Delete, () => {
     const view = new Deno.UnsafePointerView(Deno.UnsafePointer.create(sizes)!);
     return Object.freeze([0, 8, 16].map((at) => Number(view.getBigUint64(at))));
-  } finally {
-    lib.DPCTLSize_t_Array_Delete(sizes);
-  }
+  });
 }

@@ -1,12 +1,9 @@
 import type { DPCTLSyclEventRef, DPCTLSyclKernelRef } from "../../ffi/sycl/handles.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
 import type { Call } from "../core/contract.ts";
-import { assertArguments } from "../core/device/arguments.ts";
-import { fencesIn } from "../core/device/fence.ts";
-import { assertQueue, rangeIn, Sizes } from "../core/device/grid.ts";
-import { DeviceKernel } from "../core/device/program.ts";
-import type { CommandOptions } from "../core/device/queue.ts";
+import { rangeIn, Sizes } from "../core/device/grid.ts";
 import type { Undo } from "../core/life/undo.ts";
+import { type KernelOptions, UnifiedKernel } from "../core/tensors/unified_kernel.ts";
 import { type Declared, KernelArguments } from "./kernel_types.ts";
 import { command, type SyclLane } from "./lane.ts";
 import { sycl } from "./library.ts";
@@ -28,12 +25,7 @@ export interface SyclRange {
 const RANGE: Names<SyclRange> = { items: true, groupSize: true };
 
 /** Options of {@link SyclKernel.run}. */
-export interface SyclRunOptions extends CommandOptions {
-  /** The queue; the context's own by default. */
-  readonly queue?: SyclQueue;
-}
-
-const OPTIONS: Names<SyclRunOptions> = { queue: true, after: true };
+export type SyclRunOptions = KernelOptions<SyclQueue>;
 
 const FN = "DPCTLQueue_SubmitRange";
 const IN_GROUPS = "DPCTLQueue_SubmitNDRange";
@@ -41,9 +33,23 @@ const IN_GROUPS = "DPCTLQueue_SubmitNDRange";
 /** OpenCL's drivers count items in 32 bits. */
 const MOST_ITEMS = 2 ** 31 - 1;
 
-/** A kernel. Every run checks all arguments against their declarations. */
-export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
-  readonly #types: readonly string[];
+/**
+ * A kernel. Every run checks all arguments against their declarations.
+ *
+ * @example
+ * ```ts ignore
+ * import { SyclContext } from "@samepage/interop/sycl";
+ *
+ * using sycl = SyclContext.open();
+ * using program = sycl.program("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }");
+ * using twice = program.kernel("twice", ["global float*"]);
+ * using numbers = sycl.usm.allocate({ kind: "shared", shape: [4], dtype: "f32" });
+ * sycl.queue.fill(numbers, 21);
+ * twice.run({ items: [4] }, [numbers]);
+ * ```
+ */
+export class SyclKernel
+  extends UnifiedKernel<SyclProgram, DPCTLSyclKernelRef, SyclLane, SyclQueue, SyclRange, SyclKernelArgument> {
   readonly #arguments: KernelArguments;
   readonly #items: Sizes;
   readonly #group: Sizes;
@@ -62,60 +68,19 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
   ) {
     const { device } = program.context;
     const launch = { api: "sycl", fn: FN, kernel: name };
-    super(program, launch, handle, undo);
-    this.#types = declared.map(({ parameter }) => parameter.type);
-    this.#arguments = new KernelArguments(declared);
+    const held = new KernelArguments(declared);
+    const types = declared.map(({ parameter }) => parameter.type);
+    super(program, launch, handle, undo, { queues: SyclQueue, types, held });
+    this.#arguments = held;
     this.#items = new Sizes(launch, "items", 1, Array(3).fill(MOST_ITEMS));
     this.#group = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
     this.#most = most;
     this.#call = command(FN, (lane) => this.#submit(lane));
-    this.#callInGroups = command(IN_GROUPS, (lane) => this.#submitInGroups(lane));
-  }
-
-  /**
-   * Submits the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
-   *
-   * It waits for other work on its tensors: on the device for work of this context, else by blocking.
-   *
-   * @param range how many work-items run
-   * @param args one for each declared parameter
-   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
-   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
-   * @throws {DisposedError} if a tensor, the kernel or its context was disposed.
-   * @throws {NativeCallError} if SYCL refuses the launch.
-   *
-   * @example
-   * ```ts ignore
-   * import { SyclContext } from "@samepage/interop/sycl";
-   *
-   * using sycl = SyclContext.open();
-   * using program = sycl.program("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }");
-   * using twice = program.kernel("twice", ["global float*"]);
-   * using numbers = sycl.usm.allocate({ kind: "shared", shape: [4], dtype: "f32" });
-   * sycl.queue.fill(numbers, 21);
-   * twice.run({ items: [4] }, [numbers]);
-   * ```
-   */
-  run(range: SyclRange, args: readonly SyclKernelArgument[], options: SyclRunOptions = {}): void {
-    this.resource.assertLive();
-    const { context } = this.program;
-    const { queue = context.queue, after } = optionsIn(options, OPTIONS);
-    if (queue !== context.queue) assertQueue(queue, SyclQueue, context, this.launch);
-    queue.resource.assertLive();
-    assertArguments(args, this.#types, this.launch);
-    const call = this.#take(range);
-    const waits = fencesIn(after, "after", "sycl");
-    const held = this.#arguments;
-    try {
-      const mark = queue.line.submit(held.take(args, context), call, waits);
-      this.resource.work.record(queue.line, mark, false); // the code stays while it runs
-    } finally {
-      held.release();
-    }
+    this.#callInGroups = command(IN_GROUPS, (lane) => this.#submit(lane, this.#group));
   }
 
   /** Takes the sizes. Returns the command that runs so many. */
-  #take(range: SyclRange): Call<SyclLane> {
+  protected override take(range: SyclRange): Call<SyclLane> {
     const { items, groupSize } = rangeIn(range, "items", RANGE, this.launch);
     this.#items.take(items);
     if (groupSize === undefined) return this.#call;
@@ -133,15 +98,11 @@ export class SyclKernel extends DeviceKernel<SyclProgram, DPCTLSyclKernelRef> {
     return this.#callInGroups;
   }
 
-  #submit({ queue }: SyclLane): DPCTLSyclEventRef {
-    const { values, types, parameters: { length } } = this.#arguments;
-    const [items, dimensions] = [this.#items.address, BigInt(this.#items.length)];
-    return sycl()[FN](this.rawHandle, queue, values, types, BigInt(length), items, dimensions, null, 0n);
-  }
-
-  #submitInGroups({ queue }: SyclLane): DPCTLSyclEventRef {
-    const { values, types, parameters: { length } } = this.#arguments;
-    const [items, group, dimensions] = [this.#items.address, this.#group.address, BigInt(this.#items.length)];
-    return sycl()[IN_GROUPS](this.rawHandle, queue, values, types, BigInt(length), items, group, dimensions, null, 0n);
+  #submit({ queue }: SyclLane, group?: Sizes): DPCTLSyclEventRef {
+    const { values, types, parameters } = this.#arguments;
+    const [count, items, dimensions] = [BigInt(parameters.length), this.#items.address, BigInt(this.#items.length)];
+    return group === undefined
+      ? sycl()[FN](this.rawHandle, queue, values, types, count, items, dimensions, null, 0n)
+      : sycl()[IN_GROUPS](this.rawHandle, queue, values, types, count, items, group.address, dimensions, null, 0n);
   }
 }

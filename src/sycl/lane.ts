@@ -30,9 +30,7 @@ export class SyclLane implements Lane {
   readonly queue: DPCTLSyclQueueRef;
   readonly #report: LineEvents;
   #pending = NULL as bigint as DPCTLSyclEventRef;
-  #events: Submitted[] = [];
-  /** How many of {@link #events} are over already. */
-  #first = 0;
+  readonly #events: Submitted[] = [];
   /** The newest mark that was seen over. */
   #over = 0;
   #sweepAt = SWEEP;
@@ -63,26 +61,22 @@ export class SyclLane implements Lane {
   poll(mark: number): number {
     const { DPCTLEvent_GetCommandExecutionStatus: statusOf } = sycl();
     while (this.#over < mark) {
-      const { event, fn } = this.#events[this.#first];
+      const { event, fn } = this.#events[0];
       const status = statusOf(event);
       if (status !== DPCTL_COMPLETE && status !== DPCTL_UNKNOWN_STATUS) break;
       // The command has failed, or the question: the memory is given back only once the device has ended with it.
       if (status === DPCTL_UNKNOWN_STATUS) sycl().DPCTLEvent_WaitAndThrow(event);
       this.#over++;
-      this.#first++;
+      this.#events.shift();
       release(event);
       if (status === DPCTL_UNKNOWN_STATUS) this.#report.failed(this.#over, workError(fn));
-    }
-    if (this.#first >= SWEEP || this.#first === this.#events.length) {
-      this.#events = this.#events.slice(this.#first);
-      this.#first = 0;
     }
     return this.#over;
   }
 
   /** The event of an unfinished command; undefined once it is over. */
   eventAt(mark: number): DPCTLSyclEventRef | undefined {
-    return mark <= this.#over ? undefined : this.#events[this.#first + mark - this.#over - 1].event;
+    return mark <= this.#over ? undefined : this.#events[mark - this.#over - 1].event;
   }
 
   /** Blocks until a mark is over. */
@@ -121,7 +115,7 @@ export class SyclLane implements Lane {
         sycl().DPCTLQueue_Delete(this.queue);
         ledger.remove("sycl.queue");
       },
-      () => void this.poll(this.#over + this.#events.length - this.#first),
+      () => void this.poll(this.#over + this.#events.length),
     ]);
     throwAll(errors, "releasing a SYCL queue");
   }

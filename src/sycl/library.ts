@@ -39,32 +39,30 @@ export const sycl: () => Sycl = keptLibrary<Sycl>({
   hint: "Install it: pip install dpctl intel-opencl-rt, and name dpctl/libDPCTLSyclInterface.so by SAMEPAGE_LIB_SYCL.",
 });
 
-/** The file that was opened. */
-function opened(): readonly string[] {
-  sycl();
-  return [openingOf("sycl")?.path ?? "libDPCTLSyclInterface.so"];
+/** Other functions of the same file, and of the libraries beneath it: the loader looks there too. */
+function alsoOf<T>(api: string, symbols: Deno.ForeignLibraryInterface, hint: string, link?: Link): () => T {
+  return keptLibrary<T>({
+    api,
+    get candidates() {
+      sycl();
+      return [openingOf("sycl")?.path ?? "libDPCTLSyclInterface.so"];
+    },
+    symbols,
+    hint,
+    ...(link && { link }),
+  });
 }
 
-/** The same library, for the call that runs on another thread. */
-export const syclWait: () => SyclWait = keptLibrary<SyclWait>({
-  api: "sycl_wait",
-  get candidates() {
-    return opened();
-  },
-  symbols: WAIT,
-  hint: "It is a part of DPCTL.",
-});
+/** DPCTL's call that runs on another thread. */
+export const syclWait: () => SyclWait = alsoOf("sycl_wait", WAIT, "It is a part of DPCTL.");
 
-/** What the libraries beneath it have: the loader looks there too. */
-export const syclNative: () => SyclNative = keptLibrary<SyclNative>({
-  api: "sycl_native",
-  get candidates() {
-    return opened();
-  },
-  symbols: NATIVE,
-  link: GUARDED,
-  hint: "Install intel-sycl-rt 2026: another version of libsycl has other names for its own functions.",
-});
+/** Functions of libsycl's own. */
+export const syclNative: () => SyclNative = alsoOf(
+  "sycl_native",
+  NATIVE,
+  "Install intel-sycl-rt 2026: another version of libsycl has other names for its own functions.",
+  GUARDED,
+);
 
 const UNSAID = "DPCTL keeps no code. DPCTL_VERBOSITY=warning makes it write the reason to stderr.";
 
@@ -76,14 +74,24 @@ export function failed(fn: string, hint: string = UNSAID): NativeCallError {
 /** DPCTL reports a failure by null. */
 export const made: Made = madeOf(checkOf((_, fn) => failed(fn)), (handle) => handle === 0n ? -1 : 0);
 
+/** Uses an object that `fn` has made, and deletes it. @throws {NativeCallError} for null. */
+export function using<H extends bigint, T>(
+  object: H,
+  fn: string,
+  remove: (object: H) => void,
+  use: (object: H) => T,
+): T {
+  made(object, fn);
+  try {
+    return use(object);
+  } finally {
+    remove(object);
+  }
+}
+
 /** A text that a function made. @throws {NativeCallError} for null. */
 export function taken(text: Address, fn: string): string {
-  made(text, fn);
-  try {
-    return textAt(text)!;
-  } finally {
-    sycl().DPCTLCString_Delete(text);
-  }
+  return using(text, fn, sycl().DPCTLCString_Delete, (at) => textAt(at)!);
 }
 
 /** The version of the SYCL that DPCTL was built with. */

@@ -1,6 +1,6 @@
 import { NULL } from "../../ffi/address.ts";
 import { DPCTL_DEFAULT_PROPERTY } from "../../ffi/sycl/constants.ts";
-import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
+import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef, DPCTLSyclUSMRef } from "../../ffi/sycl/handles.ts";
 import { SYCL_BACKEND_OPENCL, SYCL_CONTEXT_SIZE } from "../../ffi/sycl_native/constants.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -8,6 +8,7 @@ import { owned } from "../core/life/ledger.ts";
 import { Shared } from "../core/life/shared.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { UnifiedMemory } from "../core/tensors/unified.ts";
+import type { NativeContext } from "../core/tensors/unified_device.ts";
 import type { PointerTensor } from "../core/tensors/pointer.ts";
 import { checks, made, sycl, syclNative } from "./library.ts";
 
@@ -33,11 +34,15 @@ export function onIn(given: unknown): SyclOn {
 const EMPTY = new Uint8Array(32);
 
 /** A `sycl::context`, which lives until neither the program's context nor memory holds it. */
-export interface SyclNativeContext {
+export interface SyclNativeContext extends NativeContext {
   /** The `DPCTLSyclContextRef`. */
   readonly context: DPCTLSyclContextRef;
-  /** Holds it until the result is called. */
-  hold(): () => void;
+}
+
+/** That, and the device on which a program has opened it. */
+export interface SyclOpenContext extends SyclNativeContext {
+  /** The `DPCTLSyclDeviceRef`. */
+  readonly device: DPCTLSyclDeviceRef;
 }
 
 /** Creates a context of a device; its holder goes on the undo list. */
@@ -64,5 +69,9 @@ function heldBy(undo: Undo, beneath: Undo, make: () => DPCTLSyclContextRef): Syc
   owned("sycl.context", beneath, () => sycl().DPCTLContext_Delete(context));
   const shared = new Shared(() => undoAll(beneath, "releasing a SYCL context"));
   undo.push(shared.hold());
-  return { context, hold: () => shared.hold() };
+  return {
+    context,
+    hold: () => shared.hold(),
+    free: (address) => sycl().DPCTLfree_with_context(address as bigint as DPCTLSyclUSMRef, context),
+  };
 }

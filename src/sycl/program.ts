@@ -26,11 +26,8 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
     checks.assertText(options, "options");
     context.resource.assertLive();
     const undo: Undo = [];
-    const bundle = allOrNothing("building a program", () => {
-      const bundle = typeof code === "string" ? fromSource(context, code, options) : fromSpirv(context, code, options);
-      owned("sycl.kernel_bundle", undo, () => sycl().DPCTLKernelBundle_Delete(bundle));
-      return bundle;
-    }, undo);
+    const bundle = typeof code === "string" ? fromSource(context, code, options) : fromSpirv(context, code, options);
+    owned("sycl.kernel_bundle", undo, () => sycl().DPCTLKernelBundle_Delete(bundle));
     super(context, "sycl", bundle, undo);
   }
 
@@ -47,7 +44,7 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
     const declared = parametersIn(parameters, name);
     const fn = "DPCTLKernelBundle_GetKernel";
     const lib = sycl();
-    if (name.includes("\0") || !lib.DPCTLKernelBundle_HasKernel(this.handle, cString(name))) {
+    if (!lib.DPCTLKernelBundle_HasKernel(this.handle, cString(name))) {
       throw checks.wrong("name", `there is no kernel "${shown(name)}".`, "SYCL does not list the names.", fn);
     }
     return allOrNothing(`making the kernel ${name}`, (undo) => {

@@ -100,12 +100,6 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
     return made(sycl()[fn](BigInt(align), BigInt(byteLength), queue), fn) as bigint as Address;
   }
 
-  /** DPCTLfree_with_context. */
-  protected override freeing(address: Address): () => void {
-    const { native: { context } } = this.context;
-    return () => sycl().DPCTLfree_with_context(address as bigint as DPCTLSyclUSMRef, context);
-  }
-
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
   protected override find(pointer: Address, reach: number): PointerFacts | undefined {
     const { device, name, native: { context } } = this.context;

@@ -56,7 +56,7 @@ test("open() finds a device by name, type, UUID and another context", () => {
   using on = LevelZeroContext.open({ on: one });
   assertEquals(on.name, one.name);
   const none = assertThrows(() => LevelZeroContext.open({ type: "fpga" }), ArgumentError);
-  assertStringIncludes(none.message, "No Level Zero device fits");
+  assertStringIncludes(none.message, "no Level Zero device fits");
   assertStringIncludes(none.hint!, DEVICE);
 });
 
@@ -100,6 +100,25 @@ test("two queues wait for each other on the device", async () => {
   using graph = new MapperGraph([host, context]);
   using onHost = graph.map(numbers, host);
   assertEquals(onHost.view()[15], 1 + 6 * rounds);
+});
+
+test("fill() waits for twenty queues that read", () => {
+  behave("slow");
+  using context = open();
+  using from = context.usm.allocate({ kind: "shared", ...BYTES });
+  context.queue.fill(from, 7);
+  const queues = Array.from({ length: 20 }, () => context.createQueue());
+  const readers = queues.map((queue) => {
+    const to = context.usm.allocate({ kind: "shared", ...BYTES });
+    queue.copy(from, to);
+    return to;
+  });
+  context.queue.fill(from, 8);
+  for (const tensor of [from, ...readers]) {
+    const seen = new Uint8Array(100);
+    context.queue.read(tensor, seen);
+    assertEquals(seen, new Uint8Array(100).fill(tensor === from ? 8 : 7));
+  }
 });
 
 test("events are used again: a thousand commands need few", () => {

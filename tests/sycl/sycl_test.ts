@@ -1,12 +1,14 @@
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { host, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
+import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { host, ledger, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
 import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { OpenCLContext, type OpenCLUsmTensor } from "@samepage/interop/opencl";
 import { SyclContext, type SyclTensor } from "@samepage/interop/sycl";
 import { kDLOneAPI } from "../../ffi/dlpack/constants.ts";
 import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import { opencl } from "../../src/opencl/library.ts";
+import { Level } from "../gc.ts";
 import { hasDevice } from "../opencl/present.ts";
+import { warningsOf } from "../warnings.ts";
 import { alive, behave, isStandIn, openSycl } from "./open.ts";
 
 const missing = await openSycl();
@@ -52,6 +54,17 @@ test("run() works in the host's own memory, in place", () => {
   }
   assertEquals(numbers.view(), new Float32Array(64).fill(42));
   assertEquals(sycl.bytesCopied, 0);
+});
+
+test("createQueue() makes a queue that the garbage collector ends with a warning", async () => {
+  using sycl = open();
+  using numbers = sycl.usm.allocate({ kind: "shared", shape: [64], dtype: "f32" });
+  const queues = new Level(() => ledger.alive["sycl.queue"]);
+  const warnings = await warningsOf(async () => {
+    (() => sycl.createQueue().fill(numbers, 1))();
+    await queues.assertBack("queues");
+  });
+  assertMatch(warnings[0], /^samepage: sycl queue .* was never disposed/);
 });
 
 /** A context of OpenCL's; the stand-in takes each. */

@@ -174,10 +174,16 @@ export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout
   return l.byteOffset === byteOffset ? l : Object.freeze({ ...l, byteOffset });
 }
 
+/** The one that was described last, and how: a program that allocates often allocates the same. */
+let described: Layout | undefined;
+let description = "";
+
 /** `[1080,1920,4] u8`, with the strides if it is not contiguous. */
 export function describeLayout(l: Layout): string {
+  if (l === described) return description;
   const plain = `[${l.shape.join(",")}] ${l.dtype}`;
-  return isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
+  described = l;
+  return description = isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
 }
 
 /** Throws a LayoutError that names the argument. */

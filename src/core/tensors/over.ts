@@ -281,20 +281,8 @@ function owned<T extends Tensor>(
   const { handle, address, release } = ports.allocate(end);
   const free = (fate: Fate) => void (fate !== "unused" || release()); // a view that was moved away may still look at it
   const block: Block = { kind, byteLength: end, free, ...(address === undefined ? {} : { address }) };
-  return tensorOfBlock(target, block, { handle, layouts, info }, what);
-}
-
-/** The tensor, or the frame, that owns a new block from the first byte of its first plane to the last of its last. */
-export function tensorOfBlock<T extends Tensor>(
-  target: MemoryTarget<T>,
-  block: Block,
-  placed: Omit<PlacedMemory, "resource">,
-  what: string = `tensor ${describeLayout(placed.layouts[0])}`,
-): T | Frame<T> {
-  const { layouts } = placed;
-  const { byteOffset, byteLength } = layouts[layouts.length - 1];
-  const range = { start: layouts[0].byteOffset, end: byteOffset + byteLength };
-  const owners = [target.context.resource];
-  const resource = own({ name: `${target.kind} ${what}`, allocation: new Allocation(block), ...range, owners });
-  return tensorOver(target, { ...placed, resource });
+  const range = { start: layouts[0].byteOffset, end };
+  const owners = [context.resource];
+  const resource = own({ name: `${kind} ${what}`, allocation: new Allocation(block), ...range, owners });
+  return tensorOver(target, { handle, layouts, info, resource });
 }

@@ -2,11 +2,11 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../contract.ts";
 import { type Context, PrintedTarget } from "../graph/context.ts";
 import { SAME_ADDRESS } from "../graph/mapper.ts";
-import type { Layout, LayoutInit } from "../layout/layout.ts";
-import type { Block } from "../memory/allocation.ts";
+import { describeLayout, type Layout, type LayoutInit } from "../layout/layout.ts";
+import { Allocation, type Block } from "../memory/allocation.ts";
+import { own } from "../memory/own.ts";
 import type { DescribedPlane } from "./described.ts";
 import type { Mapped } from "./mapped.ts";
-import { tensorOfBlock } from "./over.ts";
 import { firstElement, type SliceOptions, Tensor, type TensorInit } from "./tensor.ts";
 
 /** The ports of memory that is the host's: the address is the same on both sides. `tensor` makes its tensors. */
@@ -71,6 +71,10 @@ export abstract class PointerMemory<T extends Tensor, C extends Context = Contex
 
   /** The tensor that owns a new block. */
   protected own(block: PointerBlock, at: Layout): T {
-    return tensorOfBlock(this, block, { handle: block.address, layouts: [at] }) as T;
+    const { byteOffset: start, byteLength } = at;
+    const name = `${this.kind} tensor ${describeLayout(at)}`;
+    const owners = [this.context.resource];
+    const resource = own({ name, allocation: new Allocation(block), start, end: start + byteLength, owners });
+    return this.ports.tensor!({ target: this, handle: block.address, layout: at, resource });
   }
 }

@@ -3,7 +3,8 @@ import { elsewhere } from "../checks.ts";
 import { isMade, type Maker } from "../argument.ts";
 import { type Pointee, PointerParameter } from "../device/pointer.ts";
 import type { ParameterPlace } from "../device/parameter.ts";
-import { allOrNothing, newUndo, undoAll } from "../life/undo.ts";
+import { undoAll, undone } from "../life/undo.ts";
+import type { Closed, Fate } from "../memory/allocation.ts";
 import type { Call } from "../contract.ts";
 import type { Mapped } from "./mapped.ts";
 import { PointerTensor } from "./pointer.ts";
@@ -31,10 +32,52 @@ export abstract class UnifiedTensor extends PointerTensor {
   }
 }
 
+/** What memory is allocated in, and holds: it may outlive the context of the program, which it does not reach. */
+export interface NativeContext {
+  /** Holds it until the result is called. */
+  hold(): () => void;
+  /** Frees memory that was allocated in it. */
+  free(address: Address): void;
+}
+
+/** A block that a native context has allocated. A class, because blocks of many closures cost as much as the rest. */
+class NativeBlock implements UnifiedBlock {
+  readonly kind: string;
+  readonly owner: unknown;
+  readonly usm: UsmKind;
+  readonly closed?: Closed;
+  readonly address: Address;
+  readonly byteLength: number;
+  readonly #native: NativeContext;
+  readonly #leave: () => void;
+
+  constructor(
+    { kind, owner, usm, closed }: Pick<UnifiedBlock, "kind" | "owner" | "usm" | "closed">,
+    address: Address,
+    byteLength: number,
+    native: NativeContext,
+    leave: () => void,
+  ) {
+    this.kind = kind;
+    this.owner = owner;
+    this.usm = usm;
+    if (closed !== undefined) this.closed = closed;
+    this.address = address;
+    this.byteLength = byteLength;
+    this.#native = native;
+    this.#leave = leave;
+  }
+
+  free(fate: Fate): void {
+    if (fate !== "unused") return; // an escaped view may be used for ever: then the memory must not be freed
+    undoAll([this.#leave, () => this.#native.free(this.address)], `freeing ${this.usm} memory`);
+  }
+}
+
 /** A context of one device, whose own query says which memory that has. */
 export interface UnifiedDeviceContext extends UnifiedContext {
-  /** The native context: what is allocated in it holds it. */
-  readonly native: { hold(): () => void };
+  /** Its native context. */
+  readonly native: NativeContext;
   /** Its device. */
   readonly device: {
     readonly name: string;
@@ -81,9 +124,6 @@ export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends Uni
   /** Calls that function. `align` is a power of two, or 0 for the driver's choice. @throws {NativeCallError} */
   protected abstract allocateNative(kind: UsmKind, byteLength: number, align: number): Address;
 
-  /** Returns a function that frees such memory, which does not reach this context. */
-  protected abstract freeing(address: Address): () => void;
-
   /** Throws unless the device has a kind of memory. */
   protected override assertHas(kind: UsmKind): void {
     const { name, usm } = this.context.device;
@@ -98,18 +138,14 @@ export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends Uni
       const what = `${byteLength} bytes are more than the ${maxAllocation} that ${name} takes in one piece.`;
       throw this.checks.unfit("shape", what, "Allocate it in parts.", this.allocators[kind]);
     }
-    return allOrNothing(`allocating ${kind} memory`, (undo) => {
-      undo.push(this.hold());
+    const { native } = this.context;
+    const leave = native.hold();
+    try {
       const address = this.allocateNative(kind, byteLength, align);
-      undo.push(this.freeing(address)); // its allocation counts it
-      return {
-        ...this.about(kind),
-        address,
-        byteLength,
-        // An escaped view may be used for ever: then the memory must not be freed.
-        free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${kind} memory`) : undefined,
-      };
-    }, newUndo());
+      return new NativeBlock(this.about(kind), address, byteLength, native, leave); // its allocation counts it
+    } catch (error) {
+      throw undone(error, [leave], `allocating ${kind} memory`);
+    }
   }
 }
 

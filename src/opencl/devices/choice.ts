@@ -1,6 +1,7 @@
 import { type Names, optionsIn, shown, shownFields } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
 import type { GlContext } from "../../gl/port.ts";
+import { hasPart } from "../../core/device/choice.ts";
 import { plainUuid } from "../../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn } from "../../core/device/device_on.ts";
 import { environment } from "../../core/native/library.ts";
@@ -52,9 +53,7 @@ export function fittingDevices(choice: DeviceChoice): OpenCLDevice[] {
 }
 
 function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {
-  const part = (text: string, wanted: string | undefined) =>
-    wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
-  return part(device.platform, choice.platform) && part(device.name, choice.device) &&
+  return hasPart(device.platform, choice.platform) && hasPart(device.name, choice.device) &&
     (choice.type === undefined || device.type === choice.type) &&
     (choice.uuid === undefined || device.id.uuid === plainUuid(choice.uuid));
 }

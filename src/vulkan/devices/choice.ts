@@ -1,5 +1,6 @@
 import type { VkInstance, VkPhysicalDevice } from "../../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn, shownFields } from "../../core/argument.ts";
+import { hasPart } from "../../core/device/choice.ts";
 import { plainUuid } from "../../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn } from "../../core/device/device_on.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -38,7 +39,7 @@ export function chosenDevice(choice: VulkanChoice): PhysicalDevice {
   const found = physicalDevices(instance).map((handle) => ({ instance, handle, facts: deviceOf(handle) }));
   const there = on === undefined ? found : devicesOn(checks, contextOn(checks, on), found, ({ facts }) => facts);
   const [best] = there.filter(({ facts }) =>
-    (device === undefined || facts.name.toLowerCase().includes(device.toLowerCase())) &&
+    hasPart(facts.name, device) &&
     (uuid === undefined || facts.id.uuid === plainUuid(uuid))
   ).sort((a, b) => TYPES.indexOf(a.facts.type) - TYPES.indexOf(b.facts.type));
   if (best !== undefined) return best;
