@@ -113,6 +113,21 @@ export interface OpenVINO {
     handle: bigint,
   ): number;
 
+  /** `ov_status_e ov_remote_context_create_tensor(const ov_remote_context_t *context, const ov_element_type_e type, const ov_shape_t shape, const size_t object_args_size, ov_tensor_t **remote_tensor, ...)` */
+  ov_remote_context_create_tensorOfSurface(
+    context: Address,
+    type: number,
+    shape: BufferSource,
+    object_args_size: bigint,
+    remote_tensor: BufferSource | null,
+    name: BufferSource | null,
+    value: BufferSource | null,
+    key: BufferSource | null,
+    id: BufferSource | null,
+    planeKey: BufferSource | null,
+    plane: BufferSource | null,
+  ): number;
+
   /** `void ov_available_devices_free(ov_available_devices_t *devices)` */
   ov_available_devices_free(devices: BufferSource | null): void;
 
@@ -260,6 +275,12 @@ export interface OpenVINO {
 
   /** `ov_status_e ov_preprocess_input_tensor_info_set_element_type(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const ov_element_type_e element_type)` */
   ov_preprocess_input_tensor_info_set_element_type(preprocess_input_tensor_info: Address, element_type: number): number;
+
+  /** `ov_status_e ov_preprocess_input_tensor_info_set_memory_type(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const char *mem_type)` */
+  ov_preprocess_input_tensor_info_set_memory_type(
+    preprocess_input_tensor_info: Address,
+    mem_type: BufferSource | null,
+  ): number;
 
   /** `ov_status_e ov_preprocess_input_tensor_info_set_spatial_static_shape(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const size_t input_height, const size_t input_width)` */
   ov_preprocess_input_tensor_info_set_spatial_static_shape(

@@ -55,6 +55,12 @@ export const SYMBOLS = {
     parameters: ["u64", "u32", ov_shape_t, "u64", "buffer", "buffer", "buffer", "buffer", "u64"],
     result: "i32",
   },
+  // ov_status_e ov_remote_context_create_tensor(const ov_remote_context_t *context, const ov_element_type_e type, const ov_shape_t shape, const size_t object_args_size, ov_tensor_t **remote_tensor, ...)
+  ov_remote_context_create_tensorOfSurface: {
+    name: "ov_remote_context_create_tensor",
+    parameters: ["u64", "u32", ov_shape_t, "u64", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    result: "i32",
+  },
   // void ov_available_devices_free(ov_available_devices_t *devices)
   ov_available_devices_free: { parameters: ["buffer"], result: "void" },
   // void ov_remote_context_free(ov_remote_context_t *context)
@@ -139,6 +145,8 @@ export const SYMBOLS = {
   ov_preprocess_input_tensor_info_free: { parameters: ["u64"], result: "void" },
   // ov_status_e ov_preprocess_input_tensor_info_set_element_type(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const ov_element_type_e element_type)
   ov_preprocess_input_tensor_info_set_element_type: { parameters: ["u64", "u32"], result: "i32" },
+  // ov_status_e ov_preprocess_input_tensor_info_set_memory_type(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const char *mem_type)
+  ov_preprocess_input_tensor_info_set_memory_type: { parameters: ["u64", "buffer"], result: "i32" },
   // ov_status_e ov_preprocess_input_tensor_info_set_spatial_static_shape(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const size_t input_height, const size_t input_width)
   ov_preprocess_input_tensor_info_set_spatial_static_shape: { parameters: ["u64", "u64", "u64"], result: "i32" },
   // ov_status_e ov_preprocess_input_tensor_info_set_color_format_with_subname(ov_preprocess_input_tensor_info_t *preprocess_input_tensor_info, const ov_color_format_e colorFormat, const size_t sub_names_size, ...)

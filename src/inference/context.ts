@@ -38,7 +38,7 @@ export abstract class InferenceContext<
 > extends DeviceContext implements MemoryTarget<T> {
   /** The kind of memory. */
   abstract readonly kind: string;
-  /** The context of a GPU's, whose memory sessions use; undefined for memory of the CPU's. */
+  /** The context of a GPU's, in which models run; undefined on the CPU. */
   readonly on: Context | undefined;
   /** Itself. */
   readonly context: this = this;
@@ -54,6 +54,11 @@ export abstract class InferenceContext<
     super(api, { name, id: on?.id ?? {} }, undo);
     this.on = on;
     if (on?.resource !== undefined) this.resource.dependOn(on.resource);
+  }
+
+  /** True where its tensors are memory of the CPU's: outputs that a run makes are. For sessions. */
+  get isHost(): boolean {
+    return this.ports.exports.length > 0;
   }
 
   /** @internal Begins to load a model. `kept` lasts as long as the session, `undo` until it is loaded. */
@@ -87,6 +92,7 @@ export abstract class InferenceContext<
     const checks = new Checks(this.api);
     return attaching(options, (access) => {
       this.resource.assertLive();
+      if (!this.isHost) throw checks.wrong("handle", NOT_HOST, ALLOCATE);
       const object = checks.handleIn<Address>(handle, "handle");
       probeObject(object, 8, this.api, "handle");
       const info = this.values.infoOf(object);
@@ -104,9 +110,10 @@ export abstract class InferenceContext<
 
   /** Takes over an object that the runtime has made: a tensor; undefined where it has no elements. For sessions. */
   adopt(object: Address, { name, ...kind }: ModelValue): T | undefined {
+    const { values } = this;
     const { undo, info } = allOrNothing("taking an output", (undo) => {
-      owned(this.values.kind, undo, () => this.values.free(object));
-      return { undo, info: this.values.infoOf(object) };
+      owned(values.kind, undo, () => values.free(object));
+      return { undo, info: values.infoOf(object) };
     });
     const release = () => undoAll(undo, "freeing an output");
     if (info.shape.includes(0)) return void release();
@@ -184,12 +191,13 @@ export function gpuMemory<T extends InferenceTensor>(
     imports: ports.imports.map((offer) => ({ ...offer, ...takes })),
     addressOf: () => undefined, // the CPU does not see it
     allocate() {
-      throw new InteropError(`memory of ${name} is allocated by its own API.`, {
-        ...{ api, hint: "Allocate it in the context that this one stands on, and map it." },
-      });
+      throw new InteropError(`memory of ${name} is allocated by its own API.`, { api, hint: ALLOCATE });
     },
   };
 }
+
+const ALLOCATE = "Allocate it in the context that this one stands on, and map it.";
+const NOT_HOST = "models in this context run on memory of another API's.";
 
 /** Where the elements of such an object lie; a scalar is one element. */
 function layoutOf({ shape }: ValueInfo, { dtype }: ElementKind): Layout {

@@ -44,6 +44,8 @@ export class Lane {
   readonly line: Line<Lane>;
   /** True from when it is taken until it is given back. */
   isBusy = false;
+  /** Called once the run in flight is over, and before anything that it used ends. Returns why it failed, if it did. */
+  ended: ((failure: Error | undefined) => unknown) | undefined;
   /** The tensors whose objects its request was given, by their keys; 0 for none. */
   readonly inputs: number[] = [];
   readonly outputs: number[] = [];
@@ -94,7 +96,7 @@ export class Lane {
     const { calls } = this.#flag;
     while (this.#seen < calls) {
       this.#seen++;
-      const failure = this.request.failure();
+      const failure = this.ended!(this.request.failure());
       if (failure !== undefined) this.#events!.failed(this.#seen, failure);
     }
     return this.#seen;
@@ -117,6 +119,7 @@ export class Lane {
   /** Gives the lane back after a run, and frees the objects that nothing has taken. */
   giveBack(): void {
     this.isBusy = false;
+    this.ended = undefined;
     if (this.line.resource.state !== "freed") this.#freeLeft();
   }
 

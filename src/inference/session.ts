@@ -106,6 +106,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   readonly #writes: readonly Slot[];
   /** The names that a run may have. */
   readonly #names: Readonly<Record<"inputs" | "outputs", Readonly<Record<string, true>>>>;
+  /** True if an output may have any number of elements. */
+  readonly #isDynamic: boolean;
   readonly #copied: ReadonlySet<string>;
   readonly #driver: Pick<Driver, "api" | "error">;
   readonly #lanes: Lane[] = [];
@@ -120,6 +122,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     this.inputs = inputs;
     this.outputs = outputs;
     this.#names = { inputs: namesOf(inputs), outputs: namesOf(outputs) };
+    this.#isDynamic = outputs.some(({ shape }) => shape.includes(-1));
     this.#copied = copied;
     this.#checks = new Checks(context.api);
     this.#driver = { api: context.api, error };
@@ -159,8 +162,11 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     try {
       raiseFailures(bound.uses, lane.line);
       this.#set(lane, bound);
-      if (lane.request.run !== undefined) lane.request.run();
-      else this.#block(lane, bound.uses);
+      if (lane.request.run === undefined) this.#block(lane, bound);
+      else {
+        lane.request.run();
+        this.#assertWhole(bound);
+      }
       return this.#results(lane, bound);
     } finally {
       lane.giveBack();
@@ -181,11 +187,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const bound = this.#bind(inputs, outputs);
     const lane = this.#take();
     try {
-      const { line, request } = lane;
-      raiseFailures(bound.uses, line);
+      raiseFailures(bound.uses, lane.line);
       this.#set(lane, bound);
-      line.submit(bound.uses, { fn: request.fn, call: () => request.start() });
-      await this.#over(lane, bound.uses, signal);
+      this.#submit(lane, bound);
+      await this.#over(lane, signal);
       this.resource.assertLive();
       return this.#results(lane, bound);
     } finally {
@@ -201,18 +206,27 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** Runs on a thread of the runtime's, for which this one waits. */
-  #block(lane: Lane, uses: readonly Use[]): void {
-    const { line, request } = lane;
-    line.submit(uses, { fn: request.fn, call: () => request.start() });
+  #block(lane: Lane, bound: Bound<T>): void {
+    this.#submit(lane, bound);
     try {
-      line.fence().waitSync();
+      lane.line.fence().waitSync();
     } catch (error) {
-      this.#endFailed(lane, uses, error);
+      this.#endFailed(lane);
       throw error;
     }
   }
 
-  async #over(lane: Lane, uses: readonly Use[], signal: AbortSignal | undefined): Promise<void> {
+  #submit(lane: Lane, bound: Bound<T>): void {
+    const { line, request } = lane;
+    lane.ended = (failure) => {
+      const error = failure ?? unwind([() => this.#assertWhole(bound)])[0];
+      if (error !== undefined) noteThrown(lane, bound.uses, error);
+      return error;
+    };
+    line.submit(bound.uses, { fn: request.fn, call: () => request.start() });
+  }
+
+  async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
     const cancel = () => {
       if (fence.line.wasOver(fence.mark)) return; // the session may have ended since, and the request with it
@@ -222,7 +236,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     try {
       await fence.wait();
     } catch (error) {
-      this.#endFailed(lane, uses, error);
+      this.#endFailed(lane);
       signal?.throwIfAborted();
       throw error;
     } finally {
@@ -231,13 +245,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     signal?.throwIfAborted();
   }
 
-  /** The promise of a run throws its error: what ends next does not throw that again. A line keeps its failures for good. */
-  #endFailed(lane: Lane, uses: readonly Use[], error: unknown): void {
-    const { resource } = lane.line;
-    for (const { tensor } of uses) tensor.resource.noteThrown(error);
-    resource.noteThrown(error);
+  /** A line keeps its failures for good, so it ends with the first. */
+  #endFailed(lane: Lane): void {
     this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-    resource.dispose();
+    lane.line.resource.dispose();
   }
 
   /** A request without a run in flight. */
@@ -282,9 +293,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const reads: T[] = [];
     const writes: (T | undefined)[] = [];
     for (const slot of this.#reads) reads.push(this.#tensorFor(slot, inputs, uses, "read"));
-    const makesOutputs = this.context.on === undefined; // what a runtime makes is the CPU's
     for (const slot of this.#writes) {
-      const isLeft = makesOutputs && outputs[slot.name] === undefined;
+      const isLeft = this.context.isHost && outputs[slot.name] === undefined; // what a runtime makes is the CPU's
       writes.push(isLeft ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
     }
     if (!this.#wereChecked(reads, writes)) this.#check(reads, writes);
@@ -373,13 +383,12 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   #results(lane: Lane, bound: Bound<T>): RunOutputs<T> {
     using made = new DisposableStack();
     const results: Record<string, T> = {};
-    this.#writes.forEach(({ name, value, argument }, i) => {
+    this.#writes.forEach(({ name, value }, i) => {
       const given = bound.outputs[i];
       const tensor = given ?? this.context.adopt(lane.take(i), value);
       if (tensor === undefined) return;
       results[name] = tensor;
       if (given === undefined) made.use(tensor);
-      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument);
     });
     made.move();
     this.#countCopied(bound.inputs, results);
@@ -387,13 +396,18 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
-  #assertWhole(tensor: T, value: ModelValue, argument: string): void {
-    const expected = fitted(value.shape, tensor.shape)!;
-    const object = objectFor(tensor, value);
-    const info = this.context.values.infoOf(object);
-    if (isSameShape(info.shape, expected)) return;
-    tensor.forget(object);
-    throw this.#checks.unfit(argument, `the result has the shape [${info.shape}], and the tensor [${tensor.shape}].`);
+  #assertWhole({ outputs }: Bound<T>): void {
+    if (!this.#isDynamic) return;
+    this.#writes.forEach(({ value, argument }, i) => {
+      const tensor = outputs[i];
+      if (tensor === undefined || !value.shape.includes(-1)) return;
+      const expected = fitted(value.shape, tensor.shape)!;
+      const object = objectFor(tensor, value);
+      const shape = this.context.values.shapeOf(object);
+      if (isSameShape(shape, expected)) return;
+      tensor.forget(object);
+      throw this.#checks.unfit(argument, `the result has the shape [${shape}], and the tensor [${tensor.shape}].`);
+    });
   }
 
   #countCopied(inputs: readonly T[], results: RunOutputs<T>): void {
@@ -407,6 +421,12 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
 function namesOf(values: readonly ModelValue[]): Readonly<Record<string, true>> {
   return Object.fromEntries(values.map(({ name }) => [name, true]));
+}
+
+/** The promise of a run throws its error, or `run()` does: what ends meanwhile does not throw that as well. */
+function noteThrown({ line }: Lane, uses: readonly Use[], error: unknown): void {
+  for (const { tensor } of uses) tensor.resource.noteThrown(error);
+  line.resource.noteThrown(error);
 }
 
 /** Throws the error of failed work that was to fill what a run reads. It waits for that work, as the run would. */

@@ -6,7 +6,7 @@ import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
 import type { Elements } from "./elements.ts";
 
-/** What a runtime says of one of its own objects. */
+/** What a runtime says of one of its own objects over memory of the CPU's. */
 export interface ValueInfo {
   /** The address of the first element. */
   readonly address: Address;
@@ -26,6 +26,8 @@ export interface Values {
   over(address: Address, type: number, shape: readonly number[], byteLength: number): Address;
   /** What such an object is now. */
   infoOf(object: Address): ValueInfo;
+  /** Elements along each dimension, of memory that need not be the CPU's. */
+  shapeOf(object: Address): readonly number[];
   /** Frees it, and the memory if that is its own. */
   free(object: Address): void;
 }
@@ -65,7 +67,12 @@ export abstract class InferenceTensor extends PointerTensor {
 
   /** The same for routes; undefined for memory of a GPU's. */
   protected override get hostAddress(): bigint | undefined {
-    return this.target.on === undefined ? this.address : undefined;
+    return this.target.isHost ? this.address : undefined;
+  }
+
+  /** A new object of the runtime's over the bytes. */
+  protected objectOver(type: number, shape: readonly number[]): Address {
+    return this.target.values.over(this.address, type, shape, this.byteLength);
   }
 
   /** The same in a shape of as many elements in the same order. For sessions. */
@@ -79,7 +86,7 @@ export abstract class InferenceTensor extends PointerTensor {
     }
     const { values } = target;
     const type = values.elements.typeOf(layout.dtype, elements);
-    const object = values.over(this.address, type, shape, layout.byteLength);
+    const object = this.objectOver(type, shape);
     this.resource.undo.push(counted(values.kind, () => values.free(object)));
     this.know(object, shape, elements);
     return object;

@@ -12,7 +12,7 @@ import type { Memory } from "../core/contract.ts";
 import { gpuMemory, InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
-import { check, checks, library, ort, resultOf } from "./library.ts";
+import { call, check, checks, library, ort, resultOf } from "./library.ts";
 import { type OnnxRuntimeTensor, ports } from "./memory.ts";
 import { appendProviders, assertCuda, providersHere, providersIn } from "./providers.ts";
 import { OnnxRuntimeSession } from "./session.ts";
@@ -81,10 +81,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     super("onnxruntime", `ONNX Runtime ${version}${on === undefined ? "" : ` on ${on.name}`}`, on, undo);
     this.#env = env;
     const [name, ordinal] = on === undefined ? ["Cpu", 0] : ["Cuda", on.arrays!.ordinal];
-    const memory = resultOf(
-      "CreateMemoryInfo",
-      (out) => ort().CreateMemoryInfo(cString(name), OrtDeviceAllocator, ordinal, OrtMemTypeDefault, out),
-    );
+    const memory = resultOf("CreateMemoryInfo", cString(name), OrtDeviceAllocator, ordinal, OrtMemTypeDefault);
     undo.push(() => ort().ReleaseMemoryInfo(memory));
     this.values = valuesIn(memory);
     this.ports = on === undefined ? ports : gpuMemory(ports, { kind: "cuda-pointer", device: on.id }, on);
@@ -106,7 +103,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     if (on !== undefined) assertCuda(on, version);
     return allOrNothing("opening ONNX Runtime", (undo) => {
       // What it would log as an error, its functions return.
-      const env = resultOf("CreateEnv", (out) => ort().CreateEnv(ORT_LOGGING_LEVEL_FATAL, cString("samepage"), out));
+      const env = resultOf("CreateEnv", ORT_LOGGING_LEVEL_FATAL, cString("samepage"));
       owned("onnxruntime.OrtEnv", undo, () => ort().ReleaseEnv(env));
       return new OnnxRuntimeContext(version, env, on, undo);
     });
@@ -130,9 +127,9 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     if (threads !== undefined) checks.assertInteger(threads, "threads", 1, MOST_THREADS);
     const names = providersIn(providers, this.on);
     const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
-    const settings = resultOf("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
+    const settings = resultOf("CreateSessionOptions");
     undo.push(() => ort().ReleaseSessionOptions(settings));
-    if (threads !== undefined) check(ort().SetIntraOpNumThreads(settings, threads), "SetIntraOpNumThreads");
+    if (threads !== undefined) call("SetIntraOpNumThreads", settings, threads);
     appendProviders(settings, names, this.on);
     const words = new CallbackWords(1, undo);
     const given = [this.#env, address, byteLength, settings, words.place(0)] as const;

@@ -16,6 +16,7 @@ import { type Check, checkOf, type ErrorMaker, errorOf as errorOfCodes } from ".
 import { functionsByAddress } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
+import { type Calls, callsOf } from "../inference/calls.ts";
 import { RuntimeLibrary } from "../inference/library.ts";
 import { byStubs } from "../guard/stubs.ts";
 
@@ -91,21 +92,5 @@ export const errorOf: ErrorMaker = errorOfCodes({
   unknown: "a code that ONNX Runtime does not know",
 });
 
-const OUT = new BigUint64Array(1);
-const NUMBER = new Int32Array(1);
-
-/** What a function leaves in its last argument. */
-export function resultOf(
-  fn: string,
-  call: (out: BigUint64Array<ArrayBuffer>) => Address,
-  fields?: ErrorFields,
-): Address {
-  check(call(OUT), fn, fields);
-  return OUT[0] as Address;
-}
-
-/** The same for a number of 32 bits. */
-export function readNumber(fn: string, call: (out: Int32Array<ArrayBuffer>) => Address): number {
-  check(call(NUMBER), fn);
-  return NUMBER[0];
-}
+const calls: Calls<OrtApiFunctions, Address> = callsOf(ort, check);
+export const { call, resultOf, numberOf } = calls;

@@ -5,23 +5,19 @@ import type { Context } from "../core/graph/context.ts";
 import { thenUndo } from "../core/life/undo.ts";
 import { pinned, viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { check, checks, ort, resultOf } from "./library.ts";
+import { call, check, checks, ort, resultOf } from "./library.ts";
 
 const [CPU, CUDA] = ["CPUExecutionProvider", "CUDAExecutionProvider"];
 
 /** The names that the library has. */
 export function providersHere(): readonly string[] {
-  let count = 0;
-  const list = resultOf("GetAvailableProviders", (out) => {
-    const counted = new Int32Array(1);
-    const status = ort().GetAvailableProviders(out, counted);
-    count = counted[0];
-    return status;
-  });
+  const [lists, counts] = [new BigUint64Array(1), new Int32Array(1)];
+  call("GetAvailableProviders", lists, counts);
+  const [list, count] = [lists[0] as Address, counts[0]];
   return thenUndo("reading providers", () => {
     const names = new BigUint64Array(viewAt(list, 8 * count, "onnxruntime").buffer);
     return Array.from(names, (name) => textAt(name as Address)!);
-  }, [() => check(ort().ReleaseAvailableProviders(list, count), "ReleaseAvailableProviders")]);
+  }, [() => call("ReleaseAvailableProviders", list, count)]);
 }
 
 /** Throws where the library does not run models on the GPU of CUDA's. */
@@ -72,7 +68,7 @@ function appendByName(settings: Address, name: string): void {
 
 /** By the number of the GPU, and the stream of samepage's on it. */
 function appendCuda(settings: Address, { arrays, natives }: Context): void {
-  const options = resultOf("CreateCUDAProviderOptions", (out) => ort().CreateCUDAProviderOptions(out));
+  const options = resultOf("CreateCUDAProviderOptions");
   thenUndo("appending CUDA's provider", () => {
     const [keys, given] = [["device_id", "user_compute_stream"], [arrays!.ordinal, natives!.handles().stream]];
     const texts = [...keys, ...given].map((text) => `${text}\0`);
@@ -80,9 +76,8 @@ function appendCuda(settings: Address, { arrays, natives }: Context): void {
       let at = start;
       const places = BigUint64Array.from(texts, ({ length }) => (at = at + BigInt(length) as Address) - BigInt(length));
       const [of, to] = [places.subarray(0, keys.length), places.subarray(keys.length)];
-      check(ort().UpdateCUDAProviderOptions(options, of, to, BigInt(keys.length)), "UpdateCUDAProviderOptions");
+      call("UpdateCUDAProviderOptions", options, of, to, BigInt(keys.length));
     });
-    const fn = "SessionOptionsAppendExecutionProvider_CUDA_V2";
-    check(ort()[fn](settings, options), fn);
+    call("SessionOptionsAppendExecutionProvider_CUDA_V2", settings, options);
   }, [() => ort().ReleaseCUDAProviderOptions(options)]);
 }

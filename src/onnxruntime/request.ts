@@ -5,7 +5,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import type { OrtApiFunctions } from "../../ffi/onnxruntime_api/functions.ts";
 import type { Request } from "../inference/line.ts";
-import { check, library, ort, resultOf, statusError } from "./library.ts";
+import { call, check, library, ort, resultOf, statusError } from "./library.ts";
 import { RUN, runCode } from "./run_code.ts";
 
 /** What a session has of its model. */
@@ -37,7 +37,7 @@ export class OnnxRuntimeRequest implements Request {
     this.#inputs = inputs;
     const words = this.#words = new CallbackWords(RUN.values + inputs + outputs, undo);
     this.#values = words.all.subarray(RUN.values);
-    this.#options = resultOf("CreateRunOptions", (out) => ort().CreateRunOptions(out));
+    this.#options = resultOf("CreateRunOptions");
     undo.push(() => ort().ReleaseRunOptions(this.#options));
     const [read, written] = [0, inputs].map((value) => words.addressOf(RUN.values + value));
     const counts = [BigInt(inputs), BigInt(outputs)];
@@ -67,7 +67,7 @@ export class OnnxRuntimeRequest implements Request {
   }
 
   start(): number {
-    if (this.#isTerminated) check(ort().RunOptionsUnsetTerminate(this.#options), "RunOptionsUnsetTerminate");
+    if (this.#isTerminated) call("RunOptionsUnsetTerminate", this.#options);
     this.#isTerminated = false;
     this.ended = runCode().RunElsewhere(this.#words.addressOf(0));
     return 0;
@@ -75,7 +75,7 @@ export class OnnxRuntimeRequest implements Request {
 
   cancel(): void {
     this.#isTerminated = true;
-    check(ort().RunOptionsSetTerminate(this.#options), "RunOptionsSetTerminate");
+    call("RunOptionsSetTerminate", this.#options);
   }
 
   failure(): Error | undefined {

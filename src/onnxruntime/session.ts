@@ -8,7 +8,7 @@ import { textAt } from "../core/native/text.ts";
 import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OnnxRuntimeContext } from "./context.ts";
-import { check, errorOf, ort, readNumber, resultOf } from "./library.ts";
+import { call, errorOf, numberOf, ort, resultOf } from "./library.ts";
 import { elements, type OnnxRuntimeTensor } from "./memory.ts";
 import { type NativeModel, OnnxRuntimeRequest } from "./request.ts";
 import { shapeOf, typeOf } from "./values.ts";
@@ -68,14 +68,14 @@ function readValues(
   undo: Undo,
 ): { readonly values: readonly ModelValue[]; readonly names: readonly Address[] } {
   const [countFn, nameFn, typeFn] = PARTS[part];
-  const allocator = resultOf("GetAllocatorWithDefaultOptions", (out) => ort().GetAllocatorWithDefaultOptions(out));
-  const count = resultOf(countFn, (out) => ort()[countFn](session, out));
+  const allocator = resultOf("GetAllocatorWithDefaultOptions");
+  const count = resultOf(countFn, session);
   const [values, names]: [ModelValue[], Address[]] = [[], []];
   for (let i = 0n; i < count; i++) {
-    const address = resultOf(nameFn, (out) => ort()[nameFn](session, i, allocator, out));
-    undo.push(() => check(ort().AllocatorFree(allocator, address), "AllocatorFree"));
+    const address = resultOf(nameFn, session, i, allocator);
+    undo.push(() => call("AllocatorFree", allocator, address));
     names.push(address);
-    const type = resultOf(typeFn, (out) => ort()[typeFn](session, i, out));
+    const type = resultOf(typeFn, session, i);
     const name = textAt(address)!;
     const argument = `${part}.${name}`;
     const value = thenUndo("reading a type", () => readType(type, argument), [() => ort().ReleaseTypeInfo(type)]);
@@ -85,11 +85,11 @@ function readValues(
 }
 
 function readType(type: Address, argument: string): Omit<ModelValue, "name"> {
-  const kind = readNumber("GetOnnxTypeFromTypeInfo", (out) => ort().GetOnnxTypeFromTypeInfo(type, out));
+  const kind = numberOf("GetOnnxTypeFromTypeInfo", type);
   if (kind !== ONNX_TYPE_TENSOR) {
     const about = { api: "onnxruntime", fn: "GetOnnxTypeFromTypeInfo", hint: "Convert the model." };
     throw new InteropError(`${argument} is no tensor (ONNXType ${kind}).`, about);
   }
-  const info = resultOf("CastTypeInfoToTensorInfo", (out) => ort().CastTypeInfoToTensorInfo(type, out));
+  const info = resultOf("CastTypeInfoToTensorInfo", type);
   return { shape: shapeOf(info), ...elements.kindOf(typeOf(info), argument) };
 }

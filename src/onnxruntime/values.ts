@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Values } from "../inference/tensor.ts";
 import { thenUndo } from "../core/life/undo.ts";
-import { check, ort, readNumber, resultOf } from "./library.ts";
+import { call, numberOf, ort, resultOf } from "./library.ts";
 import { elements } from "./memory.ts";
 
 /** The most dimensions that an OrtValue of ours has. */
@@ -16,28 +16,32 @@ export function valuesIn(memory: Address): Values {
       for (let i = 0; i < shape.length; i++) SHAPE[i] = BigInt(shape[i]);
       const fn = "CreateTensorWithDataAsOrtValue";
       const [length, rank] = [BigInt(byteLength), BigInt(shape.length)];
-      return resultOf(fn, (out) => ort()[fn](memory, address, length, SHAPE, rank, type, out));
+      return resultOf(fn, memory, address, length, SHAPE, rank, type);
     },
     infoOf(value) {
-      const address = resultOf("GetTensorMutableData", (out) => ort().GetTensorMutableData(value, out));
-      const info = resultOf("GetTensorTypeAndShape", (out) => ort().GetTensorTypeAndShape(value, out));
-      return thenUndo("reading an OrtValue", () => ({ address, shape: shapeOf(info), type: typeOf(info) }), [
-        () => ort().ReleaseTensorTypeAndShapeInfo(info),
-      ]);
+      const address = resultOf("GetTensorMutableData", value);
+      return ofValue(value, (info) => ({ address, shape: shapeOf(info), type: typeOf(info) }));
     },
+    shapeOf: (value) => ofValue(value, shapeOf),
     free: (value) => ort().ReleaseValue(value),
   };
 }
 
+/** What an OrtValue's `OrtTensorTypeAndShapeInfo` says. */
+function ofValue<T>(value: Address, read: (info: Address) => T): T {
+  const info = resultOf("GetTensorTypeAndShape", value);
+  return thenUndo("reading an OrtValue", () => read(info), [() => ort().ReleaseTensorTypeAndShapeInfo(info)]);
+}
+
 /** The `ONNXTensorElementDataType` in an `OrtTensorTypeAndShapeInfo`. */
 export function typeOf(info: Address): number {
-  return readNumber("GetTensorElementType", (out) => ort().GetTensorElementType(info, out));
+  return numberOf("GetTensorElementType", info);
 }
 
 /** The shape in an `OrtTensorTypeAndShapeInfo`; -1 where any number fits. */
 export function shapeOf(info: Address): readonly number[] {
-  const count = resultOf("GetDimensionsCount", (out) => ort().GetDimensionsCount(info, out));
+  const count = resultOf("GetDimensionsCount", info);
   const shape = new BigInt64Array(Number(count));
-  check(ort().GetDimensions(info, shape, count), "GetDimensions");
+  call("GetDimensions", info, shape, count);
   return Array.from(shape, Number);
 }

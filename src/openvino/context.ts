@@ -3,7 +3,7 @@ import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvi
 import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
-import type { Memory, Offer } from "../core/contract.ts";
+import type { Memory } from "../core/contract.ts";
 import { InteropError, type Reason, reasonOf } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -11,7 +11,6 @@ import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import type { Described } from "../core/tensors/described.ts";
 import { InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
@@ -19,7 +18,7 @@ import { call, check, checks, library as runtime, ov, resultOf, textOf, versionO
 import { type OpenVINOTensor, ports, TYPES } from "./memory.ts";
 import { type Preprocess, preprocessed, preprocessIn } from "./preprocess.ts";
 import { OpenVINOSession } from "./session.ts";
-import { assertRemote, remoteContext, remotePorts, remoteValues } from "./remote.ts";
+import { assertRemote, remoteContext, remotePorts } from "./remote.ts";
 import { values } from "./values.ts";
 
 /** Which library is opened, and which device. */
@@ -34,8 +33,9 @@ export interface OpenVINOChoice {
    */
   readonly library?: string;
   /**
-   * An `OpenCLContext` of Intel's GPU: models run in its `cl_context`, and their inputs and outputs are its buffers, mapped to
-   * this context. The device is `"GPU"` then, if it is left out.
+   * The context of Intel's GPU in which models run; the device is `"GPU"` then, if it is left out. An `OpenCLContext`: inputs
+   * and outputs are its buffers, mapped to this context. A `VaapiContext`: frames of NV12 are its surfaces, mapped to this
+   * context; other inputs and the outputs are memory of the CPU's, which OpenVINO copies.
    */
   readonly on?: Context;
 }
@@ -58,8 +58,8 @@ export interface OpenVINOCompile {
 const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy: true };
 
 /**
- * OpenVINO on one device. It is its own target: memory of the host is mapped to it and back in place, or buffers of a
- * `cl_context` of Intel's GPU.
+ * OpenVINO on one device. It is its own target: memory of the host is mapped to it and back in place, or buffers and
+ * surfaces of Intel's GPU.
  *
  * @example
  * ```ts ignore
@@ -79,17 +79,17 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
   readonly api = "openvino";
   /** The kind of memory. */
   readonly kind = "openvino";
-  /** Its ports: host pointers both ways, or buffers of a `cl_context`. For mappers. */
+  /** Its ports: host pointers both ways; buffers of a `cl_context`, or surfaces. For mappers. */
   readonly ports: Memory<OpenVINOTensor, Address>;
   /** OpenVINO's tensors over its memory. For sessions. */
-  readonly values: Values;
+  readonly values: Values = values;
   /** The device that it compiles for: `"CPU"`. */
   readonly device: string;
   /** OpenVINO's version: `"2026.4.1-…"`. */
   readonly version: string;
   readonly #core: Address;
-  /** OpenVINO's remote context; undefined on memory of the CPU's. */
-  readonly #remote: Address | undefined;
+  /** OpenVINO's context on another API's; undefined without one. For tensors. */
+  readonly remote: Address | undefined;
 
   private constructor(
     version: string,
@@ -103,12 +103,14 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     this.version = version;
     this.device = device;
     this.#core = core;
-    this.#remote = on && remoteContext(core, device, on, undo);
-    this.values = this.#remote === undefined ? values : remoteValues(this.#remote);
-    const whole = on === undefined
-      ? { ...ports, imports: [...ports.imports, this.#closed("cl_mem", "opencl")] }
-      : remotePorts(on);
-    this.ports = { ...whole, images: { exports: [], imports: [this.#closed("dma-buf", "vaapi")] } };
+    this.remote = on && remoteContext(core, device, on, undo);
+    const closed = () => this.closedRemote;
+    const whole = on === undefined ? ports : remotePorts(on);
+    const imports = on?.api === "opencl"
+      ? whole.imports
+      : [...whole.imports, { kind: "cl_mem", from: "opencl", closed }];
+    const { images = { exports: [], imports: [{ kind: "va-surface", from: "vaapi", closed }] } } = whole;
+    this.ports = { ...whole, imports, images };
     this.opened();
   }
 
@@ -152,26 +154,16 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
   /** Why OpenVINO takes no memory of a GPU's, nor surfaces of video: in its own words. */
   get closedRemote(): Reason {
     this.resource.assertLive();
-    return this.#closedRemote();
-  }
-
-  #closed(kind: string, from: string): Offer<Described> & Offer {
-    return { kind, from, closed: () => this.#closedRemote() };
-  }
-
-  #closedRemote(): Reason {
     try {
       const context = resultOf("ov_core_get_default_context", this.#core, cString("GPU"));
       ov().ov_remote_context_free(context);
     } catch (error) {
       return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts on Intel's GPUs alone." };
     }
-    return this.on === undefined
-      ? {
-        reason: "this context is not on the GPU's.",
-        remedy: "Open it on OpenCL's: OpenVINOContext.open({ on: cl }).",
-      }
-      : { reason: "samepage hands no surfaces to OpenVINO: no machine of its tests has Intel's GPU." };
+    return {
+      reason: "models of this context do not run in the one that the memory is of.",
+      remedy: "Open one on it: OpenVINOContext.open({ on }).",
+    };
   }
 
   /** @internal See `compile`. */
@@ -190,12 +182,13 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     const frames = new Set([...how].filter(([, { format }]) => format === "NV12").map(([name]) => name));
     const weightsTensor = weights === undefined ? NULL : weightsIn(weights, kept, undo);
     const read = this.#read(model, name, weightsTensor, undo);
-    const whole = how.size === 0 ? read : preprocessed(read, how);
+    const whole = how.size === 0 ? read : preprocessed(read, how, this.on?.api === "vaapi");
     if (whole !== read) undo.push(() => ov().ov_model_free(whole));
     const device = cString(this.device);
     const words = new CallbackWords(1 + Math.ceil(device.length / 8), undo);
     new Uint8Array(words.all.buffer, words.all.byteOffset).set(device, 8);
-    const [place, remote] = [words.addressOf(0), this.#remote];
+    const { remote } = this;
+    const place = words.addressOf(0);
     const given = [this.#core, whole, remote ?? words.addressOf(1), 0n, place] as const;
     const [fn, async] = remote === undefined
       ? ["ov_core_compile_model", "ov_core_compile_modelAsync"] as const

@@ -1,4 +1,4 @@
-import { type Address, NULL } from "../../ffi/address.ts";
+import type { Address } from "../../ffi/address.ts";
 import { ERROR_NAMES, INVALID_C_PARAM } from "../../ffi/openvino/errors.ts";
 import type { OpenVINO } from "../../ffi/openvino/functions.ts";
 import { ov_version_t, readOvVersion } from "../../ffi/openvino/structs.ts";
@@ -8,6 +8,7 @@ import { type ErrorFields, NativeCallError } from "../core/errors.ts";
 import type { Checks } from "../core/checks.ts";
 import { type Check, checkOf } from "../core/native/codes.ts";
 import { textAt } from "../core/native/text.ts";
+import { type Calls, callsOf, type Result } from "../inference/calls.ts";
 import { RuntimeLibrary } from "../inference/library.ts";
 
 export const library: RuntimeLibrary<OpenVINO> = new RuntimeLibrary({
@@ -50,37 +51,13 @@ function reasonIn(said: string): string | undefined {
   return (own.length > 0 ? own : lines).join(" ").replace(/\.$/, "") || undefined;
 }
 
-/** The functions that return a code. */
-type Returning = {
-  [F in keyof OpenVINO]: OpenVINO[F] extends (...given: never[]) => number ? F : never;
-}[keyof OpenVINO];
+const calls: Calls<OpenVINO, number> = callsOf(ov, check);
+export const { call, resultOf, numberOf } = calls;
 
-type ButLast<P> = P extends [...infer Q, unknown] ? Q : never;
-
-/** Calls a function, and throws unless it succeeds. */
-export function call<F extends Returning>(fn: F, ...given: Parameters<OpenVINO[F]>): void {
-  check((ov()[fn] as (...given: Parameters<OpenVINO[F]>) => number)(...given), fn);
-}
-
-/** Where a function leaves its result. */
-export const OUT: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
-
-/** Calls a function, and returns what it leaves in its last argument. */
-export function resultOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): Address {
-  OUT[0] = NULL;
-  call(fn, ...[...given, OUT] as unknown as Parameters<OpenVINO[F]>);
-  return OUT[0] as Address;
-}
-
-/** The same for an enumeration's number. */
-export function numberOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): number {
-  return Number(BigInt.asUintN(32, resultOf(fn, ...given)));
-}
-
-/** The same for a text, which is freed. */
-export function textOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): string {
-  const address = resultOf(fn, ...given);
+/** What a function leaves in its last argument, a text, which is freed. */
+export const textOf: Result<OpenVINO, number, string> = (...given) => {
+  const address = resultOf(...given);
   const text = textAt(address) ?? "";
   ov().ov_free(address);
   return text;
-}
+};

@@ -4,9 +4,13 @@ import type { Memory } from "../core/contract.ts";
 import { inferenceMemory } from "../inference/context.ts";
 import { Elements } from "../inference/elements.ts";
 import { InferenceTensor } from "../inference/tensor.ts";
+import type { OpenVINOContext } from "./context.ts";
 
 /** Memory that OpenVINO reads and writes in place. Its handle is an `ov_tensor_t`. */
-export class OpenVINOTensor extends InferenceTensor {}
+export class OpenVINOTensor extends InferenceTensor {
+  /** The context whose sessions take it. */
+  declare readonly target: OpenVINOContext;
+}
 
 /** The `ov_element_type_e` of the elements of our tensors. */
 export const TYPES = {

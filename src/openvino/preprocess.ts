@@ -67,17 +67,21 @@ export function preprocessIn(given: Preprocess, argument: string): Preprocess {
   return given;
 }
 
-/** A model that does these conversions first. The caller frees it. */
-export function preprocessed(model: Address, inputs: ReadonlyMap<string, Preprocess>): Address {
+/**
+ * A model that does these conversions first. The caller frees it.
+ *
+ * @param onSurfaces true where frames are surfaces of video
+ */
+export function preprocessed(model: Address, inputs: ReadonlyMap<string, Preprocess>, onSurfaces: boolean): Address {
   return thenUndo("preprocessing", (undo) => {
     const steps = resultOf("ov_preprocess_prepostprocessor_create", model);
     undo.push(() => ov().ov_preprocess_prepostprocessor_free(steps));
-    for (const [name, how] of inputs) thenUndo("preprocessing", (undo) => addSteps(steps, name, how, undo));
+    for (const [name, how] of inputs) thenUndo("preprocessing", (undo) => addSteps(steps, name, how, onSurfaces, undo));
     return resultOf("ov_preprocess_prepostprocessor_build", steps);
   });
 }
 
-function addSteps(all: Address, name: string, how: Preprocess, undo: Undo): void {
+function addSteps(all: Address, name: string, how: Preprocess, onSurfaces: boolean, undo: Undo): void {
   const { dtype, format, layout = format && "NHWC", modelLayout, modelFormat = "RGB", size, mean, scale } = how;
   const info = resultOf("ov_preprocess_prepostprocessor_get_input_info_by_name", all, cString(name));
   undo.push(() => ov().ov_preprocess_input_info_free(info));
@@ -99,6 +103,7 @@ function addSteps(all: Address, name: string, how: Preprocess, undo: Undo): void
     const planes = format === "NV12" ? 2n : 0n;
     const fn = "ov_preprocess_input_tensor_info_set_color_format_with_subname";
     call(fn, tensor, FORMATS[format], planes, y, uv);
+    if (planes > 0n && onSurfaces) call("ov_preprocess_input_tensor_info_set_memory_type", tensor, GPU_SURFACE);
     if (format !== modelFormat) call("ov_preprocess_preprocess_steps_convert_color", steps, MODEL_FORMATS[modelFormat]);
   }
   if (size !== undefined || mean !== undefined || scale !== undefined) { // pixels would be rounded after each step
@@ -112,6 +117,8 @@ function addSteps(all: Address, name: string, how: Preprocess, undo: Undo): void
     call("ov_preprocess_preprocess_steps_scale_multi_channels", steps, Float32Array.from(scale), scale.length);
   }
 }
+
+const GPU_SURFACE = cString("GPU_SURFACE");
 
 function layoutOf(text: string, undo: Undo): Address {
   const layout = resultOf("ov_layout_create", cString(text));

@@ -55,12 +55,14 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
   }
 }
 
-function isInPlace(value: ModelValue, { device, on }: OpenVINOContext): boolean {
-  return (device === "CPU" || on !== undefined) && NATIVE.has(elements.typeOf(value.dtype, value.elements));
+/** On a GPU, all that is memory of the CPU's is copied. */
+function isInPlace({ dtype, elements: name, planes }: ModelValue, { device, on, isHost }: OpenVINOContext): boolean {
+  if (device !== "CPU" && isHost) return on !== undefined && planes !== undefined;
+  return NATIVE.has(elements.typeOf(dtype, name));
 }
 
-function whyCopied({ device, on }: OpenVINOContext): string {
-  if (device !== "CPU" && on === undefined) return `${device} has memory of its own.`;
+function whyCopied({ device, isHost }: OpenVINOContext): string {
+  if (device !== "CPU" && isHost) return `${device} has memory of its own.`;
   return "it computes with f32, f16, bf16, u8, i8, i32 and booleans, and converts others.";
 }
 

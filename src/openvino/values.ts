@@ -3,7 +3,8 @@ import { ov_shape_t, readOvShape, writeOvShape } from "../../ffi/openvino/struct
 import { thenUndo } from "../core/life/undo.ts";
 import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import type { Values } from "../inference/tensor.ts";
-import { call, check, numberOf, OUT, ov, resultOf } from "./library.ts";
+import { call, check, numberOf, ov, resultOf } from "./library.ts";
+import { OUT } from "../inference/calls.ts";
 import { elements } from "./memory.ts";
 
 /** OpenVINO's own tensors over memory of the CPU's. */
@@ -19,6 +20,7 @@ export const values: Values = {
     type: numberOf("ov_tensor_get_element_type", tensor),
     shape: shapeOf(tensor),
   }),
+  shapeOf,
   free: (tensor) => ov().ov_tensor_free(tensor),
 };
 
@@ -27,7 +29,7 @@ export function ownTensor(type: number, shape: readonly number[]): Address {
   return resultOf("ov_tensor_create", type, shapeFor(shape));
 }
 
-export function shapeOf(tensor: Address): readonly number[] {
+function shapeOf(tensor: Address): readonly number[] {
   const shape = new DataView(new ArrayBuffer(ov_shape_t.size));
   call("ov_tensor_get_shape", tensor, shape);
   return thenUndo("reading a shape", () => {

@@ -21,10 +21,10 @@ function imagesOf(base: VaapiBase): Images<VaapiSurface> {
   const closed = (): Reason | undefined =>
     base.hasPrime2 ? undefined : { reason: `${base.name} has no memory of fds (DRM_PRIME_2).` };
   return {
-    exports: [{ kind: "dma-buf", closed }],
+    exports: [{ kind: "dma-buf", closed, refuse: refuseImported }, { kind: SURFACE }],
     imports: [{ kind: "dma-buf", closed }],
     refuse(source) {
-      if (source.target === base) return refusePart(source) ?? refuseImported(source);
+      if (source.target === base) return refusePart(source);
       const info = pictureOf(source);
       const remedy = "Make a frame of it, which has a format: Frame.of([tensor], info).";
       if (info === undefined) return { reason: "a surface is a picture.", remedy };
@@ -35,6 +35,9 @@ function imagesOf(base: VaapiBase): Images<VaapiSurface> {
     import: (port, _access, source) => imported(base, port, pictureOf(source!)!),
   };
 }
+
+/** A surface by its `VASurfaceID`, for other libraries in the same display. */
+const SURFACE = "va-surface";
 
 /** What a driver exports of another's memory may be a stub: Mesa's virgl was seen to let out 4096 bytes. */
 function refuseImported({ planes }: Described): Reason | undefined {
@@ -48,6 +51,11 @@ function refuseImported({ planes }: Described): Reason | undefined {
 function exported(source: Mapped, kind: MemoryKind, access: Access): Exported<ImagePort> {
   const [{ rawHandle: surface }] = planesOf(source) as readonly VaapiTensor[];
   surface.sync();
+  if (kind === SURFACE) {
+    const { width, height } = surface.info;
+    const objects = [new Port(kind, { value: BigInt(surface.id) })];
+    return { port: new ImagePort(kind, { objects, planes: [], width, height }) };
+  }
   const { objects, modifier = UNKNOWN_MODIFIER, ...about } = exportSurface(surface, access);
   return {
     port: new ImagePort(kind, { ...about, modifier, objects: objects.map((one) => new Port(kind, one)) }),

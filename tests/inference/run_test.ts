@@ -220,6 +220,28 @@ forEachRuntime("run() and runAsync() fail as the model does, and the session goe
   assertEquals([made.shape, y.shape], [[2, 4], [2, 4]]);
 });
 
+forEachRuntime(
+  "tensors that end before the promise of their run settles leave its error to the promise",
+  RESHAPE,
+  async ({
+    context,
+    graph,
+    session,
+  }) => {
+    for (const [given, rows] of [[7, 2], [8, 3], [8, 2]]) { // the model fails; the result is shorter; all is well
+      using pixels = host.allocate({ shape: [given], dtype: "f32" });
+      using result = host.allocate({ shape: [rows, 4], dtype: "f32" });
+      const x = graph.map(pixels, context, { access: "read" }) as InferenceTensor;
+      const y = graph.map(result, context, { access: "write" }) as InferenceTensor;
+      const run = session.runAsync({ x }, { y });
+      x[Symbol.dispose](); // it waits for the run, and frees the runtime's object
+      y[Symbol.dispose]();
+      if (given === 4 * rows) assertEquals((await run).y, y);
+      else await assertRejects(() => run, InteropError, given === 7 ? " failed with " : "2,4");
+    }
+  },
+);
+
 forEachRuntime("a run behind one that fails fails too, until its input is filled", RESHAPE, async ({
   runtime,
   context,

@@ -16,6 +16,7 @@ import { buildFrames } from "../ffmpeg/frames.ts";
 import { missing as lackingOfUcx } from "../ucx/help.ts";
 import { buildStandIn } from "../sycl/open.ts";
 import { LIBRARY as ONNX_RUNTIME } from "../onnxruntime/open.ts";
+import { simulated } from "../openvino/gpu.ts";
 import { LIBRARY as OPENVINO } from "../openvino/open.ts";
 import { buildDriver as buildLevelZero } from "../levelzero/drivers.ts";
 import { buildDriver } from "../vaapi/driver.ts";
@@ -47,6 +48,7 @@ const lackingOfEgl = missingEgl();
 await buildDriver();
 await buildLevelZero();
 await buildStandIn();
+if (OPENVINO !== undefined) simulated();
 
 /** Why there is no FFmpeg here. */
 const lackingOfFFmpeg = await buildFrames();

@@ -1,19 +1,32 @@
 // OpenVINO with a GPU of the tests.
 
-import { basename, dirname, fromFileUrl } from "@std/path";
 import { LIBRARY } from "./open.ts";
 
-let library: string | undefined;
+const [source, folder] = ["gpu.c", "../../out/"].map((path) => new URL(path, import.meta.url).pathname);
 
-/** The library of gpu.c, compiled once. */
+/** Where the library of gpu.c is, once it was compiled. */
+export const SIMULATED = `${folder}libopenvino_gpu.so`;
+
+let isCompiled = false;
+
+/** That library, compiled once. */
 export function simulated(): string {
-  if (library !== undefined) return library;
-  const [source, folder] = ["gpu.c", "../../out/"].map((path) => fromFileUrl(new URL(path, import.meta.url)));
-  const [libs, path] = [dirname(LIBRARY!), `${folder}libopenvino_gpu.so`];
+  if (isCompiled) return SIMULATED;
+  const [, libs, name] = /^(.*)\/([^/]*)$/.exec(LIBRARY!)!;
   Deno.mkdirSync(folder, { recursive: true });
-  const link = [`-L${libs}`, `-Wl,-rpath,${libs}`, `-l:${basename(LIBRARY!)}`];
-  const args = ["-shared", "-fPIC", "-o", path, "-isystem", `${dirname(libs)}/include`, source, ...link];
+  const link = [`-L${libs}`, `-Wl,-rpath,${libs}`, `-l:${name}`];
+  const args = ["-shared", "-fPIC", "-o", SIMULATED, "-isystem", `${libs}/../include`, source, ...link];
   const { success, stderr } = new Deno.Command("cc", { args }).outputSync();
   if (!success) throw new Error(new TextDecoder().decode(stderr));
-  return library = path;
+  isCompiled = true;
+  return SIMULATED;
+}
+
+/** What that library was asked for. */
+export function asked() {
+  const { symbols } = Deno.dlopen(simulated(), {
+    ...{ cl_context: { type: "u64" }, cl_mem: { type: "u64" }, va_display: { type: "u64" } },
+    ...{ contexts_alive: { type: "i32" }, surfaces_taken: { type: "i32" }, surfaces_expected: { type: "i32" } },
+  });
+  return symbols;
 }

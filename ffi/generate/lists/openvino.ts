@@ -9,6 +9,9 @@ function taking(address: readonly string[], ...names: readonly string[]): Functi
 /** A property by its name, which other properties follow. */
 const PAIR = { name: "const char *", value: "const char *" } as const;
 
+/** A plane of a surface. Its number is a text, as the surface's is. */
+const PLANE = { planeKey: "const char *", plane: "const char *" } as const;
+
 const COMPILED = ["core", "model", "context", "compiled_model"];
 
 /** OpenVINO's C API. `deno task setup inference` unpacks its headers. */
@@ -45,6 +48,10 @@ export const openvino: Library = {
     {
       ...{ name: "ov_remote_context_create_tensor", address: ["context"] },
       variadic: { ...PAIR, key: "const char *", handle: "uintptr_t" },
+    },
+    {
+      ...{ name: "ov_remote_context_create_tensor", as: "ov_remote_context_create_tensorOfSurface" },
+      ...{ address: ["context"], variadic: { ...PAIR, key: "const char *", id: "const char *", ...PLANE } },
     },
     "ov_available_devices_free",
     ...taking(["context"], "ov_remote_context_free"),
@@ -105,6 +112,7 @@ export const openvino: Library = {
       ["preprocess_input_tensor_info"],
       "ov_preprocess_input_tensor_info_free",
       "ov_preprocess_input_tensor_info_set_element_type",
+      "ov_preprocess_input_tensor_info_set_memory_type",
       "ov_preprocess_input_tensor_info_set_spatial_static_shape",
     ),
     {

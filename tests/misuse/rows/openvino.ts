@@ -65,9 +65,9 @@ export default table(import.meta, {
     () => void OpenVINOContext.open({ device: "TPU" }),
     fails("ov_core_get_property", /TPU/),
   ),
-  "a context that is not OpenCL's to stand on": row(
+  "a context that is neither OpenCL's nor VA-API's to stand on": row(
     () => void OpenVINOContext.open({ on: host }),
-    wrong("on", /runs nothing on host/, /Pass an OpenCLContext/),
+    wrong("on", /runs nothing on host/, /Pass an OpenCLContext or a VaapiContext/),
   ),
   "a property that is a number": row(
     () => void OpenVINOContext.open({ properties: any({ INFERENCE_NUM_THREADS: 1 }) }),
