@@ -13,7 +13,7 @@ import { Fence } from "../core/device/fence.ts";
 import { Signal } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
-import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
+import { registerLater, unregister } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
@@ -78,7 +78,6 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #signal: Signal;
-  readonly #registration: Registration;
   /** Kept for as long as the loan can be handed over: it would end with its tensor. */
   #tensor: Tensor | undefined;
 
@@ -97,7 +96,7 @@ export class DLPackLoan extends Printed implements Disposable {
     } catch (error) {
       throw undone(error, [() => this.resource.dispose()], `lending ${of}`);
     }
-    this.#registration = registerLater(this, this.resource);
+    registerLater(this, this.resource);
     this.#tensor = lending.tensor;
   }
 
@@ -140,7 +139,7 @@ export class DLPackLoan extends Printed implements Disposable {
   }
 
   #release(): void {
-    unregister(this.#registration);
+    unregister(this.resource);
     this.#tensor = undefined;
   }
 }
