@@ -30,7 +30,7 @@ export const LENGTH = 65536;
 
 /** An image, whose handle is the fd of its memory. */
 export class ForeignImage extends Tensor<number> {
-  protected derive(): never {
+  protected override derive(): never {
     throw new Error("not here");
   }
 }

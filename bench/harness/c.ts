@@ -93,6 +93,13 @@ const SYCL: Toolchain = {
   libraries: ["-ldl"],
 };
 
+/** By the library's own name, with headers that are unpacked and not installed. */
+const UCX: Toolchain = {
+  ...C,
+  options: ["-isystem", fromFileUrl(new URL("../../.ucx/include", import.meta.url))],
+  libraries: ["-l:libucp.so.0"],
+};
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -115,6 +122,7 @@ const PROGRAMS = {
   onnxruntime: ONNX_RUNTIME,
   openvino: OPENVINO,
   sycl: SYCL,
+  ucx: UCX,
   wait: C,
   opencv_blur: CPP,
   opencv_call: CPP,
@@ -174,6 +182,11 @@ export function openvinoC(model: string, operation: string, name = "C"): Way {
 /** An operation of sycl.c, which is started with these arguments. */
 export function syclC(args: string[], operation: string, name = "C"): Way {
   return compiled(name, "sycl", () => ({ path: join(BUILT, "sycl"), args }), operation);
+}
+
+/** An operation of ucx.c, which forks: it is not called in this process. */
+export function ucxC(args: string[], operation: string, name = "C"): Way {
+  return program(name, () => ({ path: join(BUILT, "ucx"), args }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

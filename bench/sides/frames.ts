@@ -12,7 +12,7 @@ import { linesOf } from "../harness/lines.ts";
 import type { Operation } from "../harness/operation.ts";
 import { serve } from "../harness/serve.ts";
 
-const SIZES = { "1080p": [1920, 1080], small: [64, 48] } as const;
+const SIZES = { "1080p": [1920, 1080], small: [64, 48], tiny: [4, 4] } as const;
 
 /** Frames that may be under way. */
 const FRAMES = 4;
@@ -55,8 +55,11 @@ const PORT = 20_000 + [...folder].reduce((sum, character) => (sum * 31 + charact
 
 type Place = (path: string) => Deno.UnixListenOptions & { readonly transport: "unix" } | Deno.TcpListenOptions;
 
+let context: UcxContext | undefined;
+
 function ucx(transport: string): Rings {
-  return UcxContext.open({ transports: [transport] }).rings({
+  context ??= UcxContext.open({ transports: [transport] });
+  return context.rings({
     listen: (path) => Deno.listen({ transport: "unix", path }),
     connect: (path) => Deno.connect({ transport: "unix", path }),
   });

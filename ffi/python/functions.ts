@@ -48,6 +48,9 @@ export interface CPython {
   /** `PyObject *PyObject_CallObject(PyObject *callable, PyObject *args)` */
   PyObject_CallObject(callable: Address, args: Address): Address;
 
+  /** `PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...)` */
+  PyObject_CallFunctionObjArgs(callable: Address, object: bigint, end: bigint): Address;
+
   /** `PyObject *PyTuple_New(Py_ssize_t size)` */
   PyTuple_New(size: bigint): Address;
 

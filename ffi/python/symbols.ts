@@ -32,6 +32,8 @@ export const SYMBOLS = {
   PyObject_GetAttrString: { parameters: ["u64", "buffer"], result: "u64" },
   // PyObject *PyObject_CallObject(PyObject *callable, PyObject *args)
   PyObject_CallObject: { parameters: ["u64", "u64"], result: "u64" },
+  // PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...)
+  PyObject_CallFunctionObjArgs: { parameters: ["u64", "u64", "u64"], result: "u64" },
   // PyObject *PyTuple_New(Py_ssize_t size)
   PyTuple_New: { parameters: ["i64"], result: "u64" },
   // int PyTuple_SetItem(PyObject *arg0, Py_ssize_t arg1, PyObject *arg2)

@@ -2,14 +2,14 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { contextsIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { contextOn } from "../core/device/device_on.ts";
 import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { TableInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
-import { copyOf, isReadOnly, probeObject } from "../core/native/foreign_addresses.ts";
+import { copyOf, isReadOnly, readObject } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -64,8 +64,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   const { contexts, device = false, access } = optionsIn(options, OPTIONS);
   checks.assertBoolean(device, "device");
   const wanted = accessOf(access, "read");
-  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
-  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context, "contexts"));
+  const all = contextsIn(checks, contexts);
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
   assertMovable(type, ArrowSchema.size, "schema");
@@ -128,16 +127,14 @@ function take(
 }
 
 function deviceAt(array: Address) {
-  probeObject(array, ArrowDeviceArray.size, "arrow", "array");
-  return readArrowDeviceArray(new DataView(copyOf(array, ArrowDeviceArray.size).buffer), 0);
+  return readArrowDeviceArray(readObject(array, ArrowDeviceArray.size, "arrow", "array"), 0);
 }
 
 /** The producer's work, which lies behind an event: a CUDA array points to a `cudaEvent_t`. */
 function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence } {
   if (sync === NULL) return {};
   if (event === undefined) throw checks.wrong("array", "its sync_event is not null, and its device has no events.");
-  probeObject(sync, 8, "arrow", "array");
-  const [handle] = new BigUint64Array(copyOf(sync, 8).buffer);
+  const handle = readObject(sync, 8, "arrow", "array").getBigUint64(0, true);
   return { after: event(checks.handleIn(handle, "array")) };
 }
 

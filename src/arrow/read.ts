@@ -8,7 +8,7 @@ import * as flag from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowSchema, readArrowArray, readArrowSchema } from "../../ffi/arrow/structs.ts";
 import { type DType, sizeOf } from "../core/layout/dtype.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
-import { copyOf, probeObject, probeText } from "../core/native/foreign_addresses.ts";
+import { probeText, readObject } from "../core/native/foreign_addresses.ts";
 import { ABOUT, checks, EXTENSION, FORMATS, OTHERS, TENSOR } from "./formats.ts";
 
 /** The elements of one column: where they lie, and how. */
@@ -64,8 +64,7 @@ type Schema = ReturnType<typeof schemaAt>;
 type Data = ReturnType<typeof arrayAt>;
 
 function schemaAt(address: Address, argument: string, path = "") {
-  probeObject(address, ArrowSchema.size, "arrow", argument);
-  const said = readArrowSchema(new DataView(copyOf(address, ArrowSchema.size).buffer), 0);
+  const said = readArrowSchema(readObject(address, ArrowSchema.size, "arrow", argument), 0);
   if (said.release === NULL) throw checks.wrong("schema", `${path}it was released, or moved.`);
   if (said.format === NULL) throw checks.wrong("schema", `${path}it has no format.`);
   if ((said.flags & ~FLAGS) !== 0n) throw checks.wrong("schema", `${path}it has unknown flags: ${said.flags}.`);
@@ -73,8 +72,7 @@ function schemaAt(address: Address, argument: string, path = "") {
 }
 
 function arrayAt(address: Address, argument: string, path = "") {
-  probeObject(address, ArrowArray.size, "arrow", argument);
-  const said = readArrowArray(new DataView(copyOf(address, ArrowArray.size).buffer), 0);
+  const said = readArrowArray(readObject(address, ArrowArray.size, "arrow", argument), 0);
   if (said.release === NULL) throw checks.wrong("array", `${path}it was released, or moved.`);
   for (const name of ["length", "offset", "n_buffers", "n_children"] as const) {
     if (said[name] >= 0n && said[name] <= Number.MAX_SAFE_INTEGER) continue;
@@ -154,8 +152,7 @@ function childrenOf({ children, n_children }: Schema | Data, argument: string, p
 }
 
 function pointersAt(address: Address, count: number, argument: string): Address[] {
-  probeObject(address, 8 * count, "arrow", argument);
-  return [...new BigUint64Array(copyOf(address, 8 * count).buffer)] as Address[];
+  return [...new BigUint64Array(readObject(address, 8 * count, "arrow", argument).buffer)] as Address[];
 }
 
 /** The shape that the extension type for tensors gives to lists. Other extension types leave their storage's. */
@@ -184,13 +181,12 @@ function jsonIn(text: string | undefined): unknown {
 function pairsAt(address: Address, path: string): Record<string, string> {
   let at = address;
   const take = (byteLength: number) => {
-    probeObject(at, byteLength, "arrow", "schema");
-    const bytes = copyOf(at, byteLength);
+    const view = readObject(at, byteLength, "arrow", "schema");
     at = at + BigInt(byteLength) as Address;
-    return bytes;
+    return view;
   };
   const number = (most: number) => {
-    const [n] = new Int32Array(take(4).buffer);
+    const n = take(4).getInt32(0, true);
     if (n < 0 || n > most) throw checks.wrong("schema", `${path}its metadata has a length of ${n}.`);
     return n;
   };

@@ -23,13 +23,11 @@ export const RECORD = {
   },
 } as const;
 
-const ENDBR64 = [0xf3, 0x0f, 0x1e, 0xfa]; // endbr64: an indirect call may arrive here
-
 /** `void release(struct S *self)`: the children that were not moved, then itself, then the block with its last struct. */
 export function releaseCode({ fields }: typeof ArrowSchema | typeof ArrowArray): Code {
   const { left, post, semaphore, free } = RECORD.fields;
   const code = new Assembler();
-  code.op(...ENDBR64);
+  code.entry();
   code.op(0x55).stands("pushed"); // push rbp
   code.op(0x48, 0x89, 0xe5).stands("framed"); // mov rbp, rsp
   code.op(0x53, 0x41, 0x54); // push rbx; push r12

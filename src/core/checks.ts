@@ -136,8 +136,8 @@ export class Checks {
   itemsIn<T>(given: readonly T[], argument: string): T[] {
     const { length } = given;
     if (length > MOST_ITEMS) throw this.wrong(argument, `expected at most ${MOST_ITEMS} items, got ${length}.`);
-    const items: T[] = [];
-    for (let i = 0; i < length; i++) items.push(given[i]);
+    const items = new Array<T>(length);
+    for (let i = 0; i < length; i++) items[i] = given[i];
     return items;
   }
 

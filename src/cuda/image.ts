@@ -59,9 +59,9 @@ export class CudaImage extends Tensor<ArrayHandle> {
   }
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
-  protected derive(part: Part): CudaImage {
+  protected override derive(part: Part): CudaImage {
     assertWhole(part.layout, this, "cuda", "Give the kernel an origin.");
-    return new CudaImage(this.initOf(part));
+    return super.derive(part) as CudaImage;
   }
 }
 

@@ -48,7 +48,7 @@ export class CudaTensor extends Tensor<Address> {
   }
 
   /** Makes the tensor of a part that was lent. */
-  protected derive(part: Part): CudaTensor {
+  protected override derive(part: Part): CudaTensor {
     const { memory, hostHandle } = this;
     return new CudaTensor({ ...this.initOf(part), memory, hostHandle });
   }

@@ -13,12 +13,14 @@ import { Fence } from "../core/device/fence.ts";
 import { Signal } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
+import { AccessError } from "../core/errors.ts";
 import { registerLater, unregister } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
+import { isTaken } from "./taken.ts";
 import { assertVersion, checks, DATA_TYPES, devices, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
@@ -126,6 +128,42 @@ export class DLPackLoan extends Printed implements Disposable {
     return this.#signal.data;
   }
 
+  /**
+   * Takes the struct back from a consumer that has refused it, and never calls the deleter: the bytes are the tensor's again. A
+   * struct that was released stays so.
+   *
+   * @throws {AccessError} if a tensor of {@link fromDLPack} has the struct.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   * import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+   *
+   * using tensor = host.allocate({ shape: [2, 3], dtype: "f32" });
+   * const loan = toDLPack(tensor);
+   * const address = loan.handOver();
+   * try {
+   *   fromDLPack(address, { contexts: [] }); // no context is for its device
+   * } catch {
+   *   loan.takeBack();
+   * }
+   * console.log(loan.isReleased); // true
+   * ```
+   */
+  takeBack(): void {
+    if (this.resource.isLive) return this[Symbol.dispose]();
+    if (this.isReleased) return;
+    if (!isTaken(this.#signal.data)) return release(this.#signal);
+    const fields = { api: "dlpack", fn: "takeBack", hint: "Dispose that tensor: its end calls the deleter." };
+    throw new AccessError(`${this.resource.name} cannot be taken back: fromDLPack() has made a tensor of it.`, fields);
+  }
+
+  /** {@link handOver}, where the consumer has taken the struct and failed since: to block on it is an error. For mappers. */
+  handOverFailed(failure: () => AccessError): void {
+    this.#signal.deadlock = failure;
+    this.handOver();
+  }
+
   /** What was lent, and how far it has come. */
   toString(): string {
     return withFacts(this.resource.name, [this.isReleased ? "released" : this.resource.end]);
@@ -150,11 +188,16 @@ function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal
   const lent = grant.lend(access, grant.start, grant.end, name);
   const free = () => signal[Symbol.dispose]();
   const inOrder = () => {
-    if (!signal.isSet()) signal.memory.bytes.fill(0, 0, 8); // as its deleter would: no consumer has it
+    if (!signal.isSet()) release(signal); // no consumer has it
     // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
     else if (typeof order === "object" && order.resource.isLive) work.add(order.fence());
   };
   return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [free, inOrder] });
+}
+
+/** Does what the deleter would. */
+function release({ memory }: Signal): void {
+  memory.bytes.fill(0, 0, 8);
 }
 
 /** The struct, in memory that its deleter marks. */

@@ -3,6 +3,8 @@ import { literal } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { ArrayDevices } from "../core/device/arrays.ts";
 import { Checks } from "../core/checks.ts";
+import { AccessError } from "../core/errors.ts";
+import { type Access, accessOf, writes } from "../core/memory/access.ts";
 
 export const checks: Checks = new Checks("dlpack");
 
@@ -12,6 +14,16 @@ export const MOST_DIMENSIONS = 32;
 /** The major version of a struct. */
 export function assertVersion(version: unknown): asserts version is 0 | 1 {
   if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${literal(version)}.`);
+}
+
+/** The access to memory of a producer's. @throws {AccessError} for writing what may only be read. */
+export function accessTo(asked: Access | undefined, isReadOnly: boolean, api: string = "dlpack"): Access {
+  const access = accessOf(asked, isReadOnly ? "read" : "read-write");
+  if (!isReadOnly || !writes(access)) return access;
+  throw new AccessError("access: the producer lets the memory be read only.", {
+    ...{ api, argument: "access" },
+    hint: 'Leave it out, or pass "read".',
+  });
 }
 
 /** An element type of DLPack: its code, and the bits of one lane. */

@@ -6,7 +6,7 @@ import { tellByHandle } from "../core/memory/peers.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import { Described, LatePlane } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import { type Part, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
+import { Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { DmaBuf } from "./buffer.ts";
 import { checks } from "./library.ts";
 import { fenceOf, newLine, signals, type SyncLane } from "./sync.ts";
@@ -80,11 +80,6 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     };
     const plane = { layout, allocation, start, fdAccess: buffer.access };
     return new Described(target, access, [new LatePlane(plane, address)]);
-  }
-
-  /** A part of it, in the same buffer. */
-  protected derive(part: Part): DmaBufTensor {
-    return new DmaBufTensor(this.initOf(part));
   }
 }
 

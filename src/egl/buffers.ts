@@ -7,7 +7,7 @@ import { tellByHandle } from "../core/memory/peers.ts";
 import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
-import { type Part, type SliceOptions, Tensor } from "../core/tensors/tensor.ts";
+import { type SliceOptions, Tensor } from "../core/tensors/tensor.ts";
 import type { EglBase } from "./base.ts";
 import { GlBuffer } from "./buffer.ts";
 import { checkGl } from "./errors.ts";
@@ -21,11 +21,6 @@ export class EglBufferTensor extends Tensor<GlBuffer> {
   /** Lends a part as a child. @see {@link Tensor.slice} */
   override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
     return super.slice(layout, options) as this;
-  }
-
-  /** A part of it, in the same buffer. */
-  protected derive(part: Part): EglBufferTensor {
-    return new EglBufferTensor(this.initOf(part));
   }
 }
 

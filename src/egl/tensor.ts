@@ -8,8 +8,8 @@ import type { EglPicture } from "./picture.ts";
  */
 export class EglTensor extends Tensor<EglPicture> {
   /** Lends the whole plane again; an image has no parts. @throws {LayoutError} for a part. */
-  protected derive(part: Part): EglTensor {
+  protected override derive(part: Part): EglTensor {
     assertWhole(part.layout, this, "egl", "Map a part of the memory that it came from.");
-    return new EglTensor(this.initOf(part));
+    return super.derive(part) as EglTensor;
   }
 }

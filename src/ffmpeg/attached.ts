@@ -4,10 +4,10 @@ import type { ArgumentError } from "../core/errors.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
-import { adoptFrame, givesBack } from "../core/tensors/adopt.ts";
+import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
-import { accessIn } from "../media/held.ts";
+import { accessIn, frameOfPicture } from "../media/held.ts";
 import type { FFmpegContext } from "./context.ts";
 import { avFrames, type Fields } from "./fields.ts";
 import { type Buffer, buffersOf, type Contents, describe, REFERENCED } from "./frame.ts";
@@ -67,21 +67,13 @@ function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Ad
     assertFFmpegs(buffersOf(own));
     return hardware.describe(own);
   }, [owner]);
-  return adoptedSurface(context, hardware, surface, access, owner);
+  return adoptedSurface(context, surface, access, owner);
 }
 
 /** A frame over an AVFrame of ours whose pixels are another API's. `owner` gives the AVFrame back, also on failure. */
-export function adoptedSurface(
-  context: FFmpegContext,
-  hardware: Hardware,
-  { info, picture, metadata }: Surface,
-  access: Access,
-  owner: () => void,
-): Frame {
-  const frame = allOrNothing("attaching a surface", () => hardware.attach(picture, info, { access }), [owner]);
-  givesBack(frame, owner);
-  frame.resource.dependOn(context.resource);
-  for (const [name, about] of metadata?.entries() ?? []) frame.metadata.add(name, about);
+export function adoptedSurface(context: FFmpegContext, surface: Surface, access: Access, owner: () => void): Frame {
+  const frame = frameOfPicture(context, surface, access, owner);
+  for (const [name, about] of surface.metadata?.entries() ?? []) frame.metadata.add(name, about);
   return frame;
 }
 

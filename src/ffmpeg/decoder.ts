@@ -136,7 +136,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     const device = this.#decoding.deviceOf(fields);
     if (device !== undefined) {
       const surface = allOrNothing("describing a frame", () => described(() => device.describe(fields), count), undo);
-      return adoptedSurface(this.#context, device, surface, access, release) as Frame<Tensor> as Frame<T>;
+      return adoptedSurface(this.#context, surface, access, release) as Frame<Tensor> as Frame<T>;
     }
     const contents = allOrNothing("describing a frame", () => {
       this.#decoding.assertSoftware();

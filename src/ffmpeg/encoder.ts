@@ -121,8 +121,8 @@ export class Encoder extends NativeObject {
   }
 
   /**
-   * Encodes a frame, once all work on it is over. Its bytes are not copied for that: while the encoder keeps a reference
-   * to them, they can be read and not written, and a frame over memory of samepage's ends when the encoder has let go.
+   * Encodes a frame, once all work on it is over. Its bytes are not copied for that: from the call on, and while the encoder
+   * keeps a reference to them, they can be read and not written, and a frame over memory of samepage's ends when the encoder has let go.
    * Calls are done in order. A frame's `media.pts` and `timeBase` say when it is shown; one without follows the one before.
    *
    * @param frame a frame of this context: decoded, attached, or `graph.map(frame, ffmpeg)`
@@ -132,7 +132,8 @@ export class Encoder extends NativeObject {
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */
   async write(frame: Frame<FFmpegTensor>): Promise<void> {
-    await this.#encoding.write(frameIn(checks, this.#context, frame));
+    using _ = frameIn(checks, this.#context, frame).borrow("read"); // it may wait for its turn
+    await this.#encoding.write(frame);
   }
 
   /**

@@ -101,7 +101,16 @@ export class Encoding {
     undo.push(() => this.keep.letGo());
     this.#progress = Progress.of(progress, undo);
     this.#openFile();
-    this.calls = new NativeCalls({ name: "FFmpeg encoder", owner, undo, signal, error: failure, after: reportLog });
+    const { keep } = this;
+    this.calls = new NativeCalls({
+      name: "FFmpeg encoder",
+      owner,
+      undo,
+      signal,
+      error: failure,
+      after: reportLog,
+      keep,
+    });
   }
 
   write(frame: Frame<FFmpegTensor>): Promise<void> {

@@ -122,11 +122,6 @@ export class Hardware implements EndHooks {
     throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
   }
 
-  /** The frame that it is. `options` are those of the context's own attach. */
-  get attach(): Natives["attach"] {
-    return this.#natives.attach;
-  }
-
   /** Writes into an AVFrame what a frame is. Returns how many of its buffers that took. */
   write(fields: Fields, frame: Frame, stored: number): number {
     const { info } = frame;

@@ -1,15 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Memory } from "../core/contract.ts";
 import { PointerTensor, samePointers } from "../core/tensors/pointer.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 
 /** Bytes of an AVFrame: a plane of a picture, or of sound. Its handle is an address. */
-export class FFmpegTensor extends PointerTensor {
-  /** A part of it, over the same handle. */
-  protected derive(part: Part): FFmpegTensor {
-    return new FFmpegTensor(this.initOf(part));
-  }
-}
+export class FFmpegTensor extends PointerTensor {}
 
 /** FFmpeg's memory is the host's. */
 export const ports: Memory<FFmpegTensor, Address> = samePointers((init) => new FFmpegTensor(init));

@@ -37,8 +37,6 @@ export const CONTROL = {
   buffers: 48 + 12 * PLANES,
 } as const;
 
-const ENDBR64 = [0xf3, 0x0f, 0x1e, 0xfa]; // endbr64: an indirect call may arrive here
-
 /**
  * `int get_buffer2(AVCodecContext *s, AVFrame *frame, int flags)`. `s->opaque` is the control block. A frame of its format
  * that is not too large gets a buffer of the pool. If the pool is empty, and for every other frame, FFmpeg's own function
@@ -48,7 +46,7 @@ export function getBufferCode({ AVFrame, AVBufferRef, AVCodecContext }: Structs)
   const { opaque } = AVCodecContext.fields;
   const { format, width, height, buf, data, linesize, extended_data } = AVFrame.fields;
   const code = new Assembler();
-  code.op(...ENDBR64);
+  code.entry();
   code.op32([0x48, 0x8b, 0x87], opaque.offset); // mov rax, [rdi + opaque]
   code.op32([0x8b, 0x8e], format.offset).op(0x3b, 0x48, CONTROL.format); // mov ecx, [rsi + format]; cmp ecx, [rax + …]
   code.jump(JNZ, "fallback");
@@ -105,7 +103,7 @@ function leave(code: Assembler): Assembler {
  */
 export function allocCode(): Code {
   const code = new Assembler();
-  code.op(...ENDBR64);
+  code.entry();
   code.op(0x31, 0xc0); // xor eax, eax
   code.op(0x8b, 0x4f, CONTROL.left).op(0x85, 0xc9).jump(JZ, "none"); // mov ecx, [rdi + left]; test ecx, ecx
   code.op(0xff, 0xc9).op(0x89, 0x4f, CONTROL.left); // dec ecx; mov [rdi + left], ecx

@@ -8,10 +8,10 @@ import { layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { Recent } from "../core/recent.ts";
-import { adoptFrame, adoptTensor, givesBack } from "../core/tensors/adopt.ts";
+import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
-import { type HeldBlock, type HeldPlane, type HeldStream, planesIn, soundOf } from "../media/held.ts";
+import { frameOfPicture, type HeldBlock, type HeldPlane, type HeldStream, planesIn, soundOf } from "../media/held.ts";
 import { type Caps, placesIn, type Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
@@ -73,10 +73,9 @@ function nativeFrame(
   { info, planes }: HeldStream,
 ): Frame {
   const { blocks, access, handle } = held;
-  const { name, natives } = context.on!;
   const picture = held.allOrNothing(() => {
     if (info.type !== "image") {
-      const what = `its GstBuffer has ${info.format}, and frames of ${name} are of samepage's own formats.`;
+      const what = `its GstBuffer has ${info.format}, and frames of ${context.on!.name} are of samepage's own formats.`;
       throw checks.wrong("pointer", what, "Attach it by a context that was opened without { on }.");
     }
     const memories = blocks.map((_, i) => gst().gst_buffer_peek_memory(handle, i));
@@ -87,10 +86,7 @@ function nativeFrame(
     });
     return { info, picture: { objects, planes: places } };
   });
-  const frame = held.allOrNothing(() => natives!.attach(picture.picture, picture.info, { access }));
-  givesBack(frame, () => held.release("unused"));
-  frame.resource.dependOn(context.resource);
-  return frame;
+  return frameOfPicture(context, picture, access, () => held.release("unused"));
 }
 
 /** A tensor over the bytes of such a buffer, whatever they are. */

@@ -1,11 +1,10 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { GST_MESSAGE_EOS, GST_MESSAGE_ERROR, GST_MESSAGE_WARNING } from "../../ffi/gstreamer/constants.ts";
-import { GstMessage, readGstMessage } from "../../ffi/gstreamer/structs.ts";
 import { type ErrorFields, messageOf, NativeCallError, warn } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { gst, made, saidBy, takenText } from "./library.ts";
+import { structs } from "./objects.ts";
 
 /** What an element of a pipeline has reported: an error, after which the pipeline does not go on, or a warning. */
 export class PipelineError extends NativeCallError {
@@ -84,11 +83,12 @@ export class Bus {
   }
 
   #take(message: Address): void {
-    const { type, src } = readGstMessage(viewAt(message, GstMessage.size, "gstreamer"), 0);
+    const { type, src } = structs.GstMessage.copyOf(message);
     try {
       if (type === GST_MESSAGE_EOS) this.isEnded = true;
-      else if (type === GST_MESSAGE_WARNING) this.#onWarning(errorIn(message, src, "gst_message_parse_warning"));
-      else this.#fail(errorIn(message, src, "gst_message_parse_error"));
+      else if (type === GST_MESSAGE_WARNING) {
+        this.#onWarning(errorIn(message, src as Address, "gst_message_parse_warning"));
+      } else this.#fail(errorIn(message, src as Address, "gst_message_parse_error"));
     } catch (error) { // of the program's own warning(): the pipeline has to end all the same
       this.#fail(error);
     } finally {

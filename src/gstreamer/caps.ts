@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { GST_AUDIO_LAYOUT_INTERLEAVED, GST_AUDIO_LAYOUT_NON_INTERLEAVED } from "../../ffi/gst_audio/constants.ts";
 import * as video from "../../ffi/gst_video/constants.ts";
-import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import type { DType } from "../core/layout/dtype.ts";
@@ -14,7 +13,7 @@ import { formats } from "./formats.ts";
 import type { PixelsFormat } from "../media/formats.ts";
 import { checks, gst, gstAudio, gstVideo, made, takenText } from "./library.ts";
 import type { NativeMemory } from "./native_memory.ts";
-import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
+import { miniObjectAt, structs, unreference } from "./objects.ts";
 
 /** What caps say of the pictures of a stream. */
 export interface Pictures {
@@ -113,7 +112,7 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
 type VideoInfo = InMemory<typeof GstVideoInfo>;
 
 function picturesOf(caps: Address): Pictures {
-  const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
+  const info = structs.GstVideoInfo.blank();
   if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("gst_video_info_from_caps");
   const { width, height, interlace_mode } = info;
   if (interlace_mode === video.GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
@@ -139,7 +138,7 @@ export function placesIn(
 }
 
 function soundOf(caps: Address): Sound {
-  const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
+  const info = structs.GstAudioInfo.blank();
   if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("gst_audio_info_from_caps");
   const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
   const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
@@ -193,7 +192,7 @@ const SET_FORMAT = "gst_video_info_set_format";
 /** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
 export function videoInfoOf(given: PixelsInfo): VideoInfo {
   const { width, height, colour, media = {} } = given;
-  const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
+  const info = structs.GstVideoInfo.blank();
   gstVideo().gst_video_info_init(info.view);
   if (gstVideo().gst_video_info_set_format(info.view, formats.numberFor(given), width, height) === 0) {
     throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`, undefined, SET_FORMAT);
@@ -217,7 +216,7 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
   if (channels > MOST_CHANNELS) {
     throw checks.wrong("frame", `expected at most ${MOST_CHANNELS} channels, got ${channels}.`);
   }
-  const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
+  const info = structs.GstAudioInfo.blank();
   gstAudio().gst_audio_info_init(info.view);
   const number = gstAudio().gst_audio_format_from_string(cString(name));
   gstAudio().gst_audio_info_set_format(info.view, number, sampleRate, channels, null);

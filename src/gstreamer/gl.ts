@@ -5,20 +5,16 @@ import {
   GST_GL_TEXTURE_TARGET_2D,
   GST_MAP_GL,
 } from "../../ffi/gst_gl/constants.ts";
-import { GstGLBaseMemory } from "../../ffi/gst_gl/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
 import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 import { owned } from "../core/life/ledger.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
-import { StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
 import { checks, gst, gstGl, made, takenError } from "./library.ts";
 import { videoInfoOf } from "./caps.ts";
 import { type NativeMemory, TEXTURES, type WrappedMemory } from "./native_memory.ts";
 import { structs, unreference } from "./objects.ts";
-
-const BASE_MEMORY = new StructType<typeof GstGLBaseMemory>(GstGLBaseMemory, "gstreamer");
 
 const CAN_SHARE = "gst_gl_context_can_share";
 const TARGET = "gst_gl_memory_get_texture_target";
@@ -99,7 +95,7 @@ export class SharedGl implements NativeMemory {
     assertOrder(info, "pointer");
     const gl = gstGl();
     for (const memory of memories) {
-      const { context } = BASE_MEMORY.copyOf(memory);
+      const { context } = structs.GstGLBaseMemory.copyOf(memory);
       if (gl.gst_gl_context_can_share(context as Address, this.#context) === 0) {
         const remedy = "Launch the pipeline by this context: gstreamer.launch().";
         throw checks.wrong(
@@ -114,7 +110,7 @@ export class SharedGl implements NativeMemory {
         throw checks.wrong("pointer", "its texture is no GL_TEXTURE_2D.", remedy, TARGET);
       }
     }
-    const context = BASE_MEMORY.copyOf(memories[0]).context as Address;
+    const context = structs.GstGLBaseMemory.copyOf(memories[0]).context as Address;
     this.#metaType ??= gl.gst_gl_sync_meta_api_get_type();
     const theirs = gst().gst_buffer_get_meta(buffer, this.#metaType);
     if (theirs !== NULL) gl.gst_gl_sync_meta_wait(theirs, context); // that of another thread, which the next point follows

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
+import type { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
 import type { MediaFacts } from "../core/layout/frame_info.ts";
 import { Spares } from "../core/life/spares.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -14,7 +14,7 @@ import { NANOSECONDS } from "./caps.ts";
 import { checks, gst, made, takenError } from "./library.ts";
 import { isLent } from "./lent.ts";
 import { type NativeMemory, TEXTURES } from "./native_memory.ts";
-import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
+import { miniObjectAt, structs, unreference } from "./objects.ts";
 
 /** A buffer that a program passed. */
 export interface Given {
@@ -206,7 +206,7 @@ const SHARED = {
 } as const;
 
 /** What gst_memory_map() fills in. */
-const spares = new Spares(() => newStruct(structs.GstMapInfo, GstMapInfo), () => {}, () => {});
+const spares = new Spares(() => structs.GstMapInfo.blank(), () => {}, () => {});
 
 function copied(buffer: Address): Address {
   const own = made(gst().gst_buffer_new(), "gst_buffer_new");

@@ -1,15 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Memory } from "../core/contract.ts";
 import { PointerTensor, samePointers } from "../core/tensors/pointer.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 
 /** Bytes of a GstBuffer: a plane of a picture, or of sound. Its handle is an address. */
-export class GStreamerTensor extends PointerTensor {
-  /** A part of it, over the same handle. */
-  protected derive(part: Part): GStreamerTensor {
-    return new GStreamerTensor(this.initOf(part));
-  }
-}
+export class GStreamerTensor extends PointerTensor {}
 
 /** Memory of GStreamer's that the CPU sees is the host's. */
 export const ports: Memory<GStreamerTensor, Address> = samePointers((init) => new GStreamerTensor(init));

@@ -1,26 +1,14 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { GList } from "../../ffi/glib/structs.ts";
-import { GstGVAAudioEventMeta, GstGVAJSONMeta, GstGVATensorMeta } from "../../ffi/gst_gva/structs.ts";
 import { GST_BUFFER_COPY_META } from "../../ffi/gstreamer/constants.ts";
-import { GstMeta, GstMetaInfo } from "../../ffi/gstreamer/structs.ts";
-import { GstVideoRegionOfInterestMeta } from "../../ffi/gst_video/structs.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
-import { StructType } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata, MetadataFields } from "../core/tensors/metadata.ts";
 import type { HeldBuffer } from "./held.ts";
 import { glib, gobject, gst, gstVideo, made, takenError } from "./library.ts";
+import { structs } from "./objects.ts";
 import { fieldsOf, newStructure, setFields } from "./structure.ts";
-
-const META = new StructType<typeof GstMeta>(GstMeta, "gstreamer");
-const META_INFO = new StructType<typeof GstMetaInfo>(GstMetaInfo, "gstreamer");
-const LIST = new StructType<typeof GList>(GList, "gstreamer");
-const REGION = new StructType<typeof GstVideoRegionOfInterestMeta>(GstVideoRegionOfInterestMeta, "gstreamer");
-const TENSOR = new StructType<typeof GstGVATensorMeta>(GstGVATensorMeta, "gstreamer");
-const JSON_MESSAGE = new StructType<typeof GstGVAJSONMeta>(GstGVAJSONMeta, "gstreamer");
-const AUDIO_EVENT = new StructType<typeof GstGVAAudioEventMeta>(GstGVAAudioEventMeta, "gstreamer");
 
 function isPicture(info: FrameInfo): info is PixelsInfo {
   return info.type === "image" || info.type === "picture";
@@ -38,10 +26,13 @@ const PLACED = new Set([
 /** By the names of the metas' types. */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["GstVideoRegionOfInterestMetaAPI", regionOf],
-  ["GstGVATensorMetaAPI", (meta) => tensorOf(TENSOR.at(meta).data as Address)],
-  ["GstGVAJSONMetaAPI", (meta) => [["json", { message: textAt(JSON_MESSAGE.at(meta).message as Address) ?? "" }]]],
+  ["GstGVATensorMetaAPI", (meta) => tensorOf(structs.GstGVATensorMeta.at(meta).data as Address)],
+  [
+    "GstGVAJSONMetaAPI",
+    (meta) => [["json", { message: textAt(structs.GstGVAJSONMeta.at(meta).message as Address) ?? "" }]],
+  ],
   ["GstGVAAudioEventMetaAPI", (meta) => {
-    const { event_type, id, start_timestamp: start, end_timestamp: end } = AUDIO_EVENT.at(meta);
+    const { event_type, id, start_timestamp: start, end_timestamp: end } = structs.GstGVAAudioEventMeta.at(meta);
     return [["audioEvent", { label: quarkText(event_type), id, start, end }]];
   }],
 ]);
@@ -58,7 +49,7 @@ const kinds = new Map<bigint, Kind>();
 let last: { readonly info: bigint; readonly kind: Kind } | undefined;
 
 function kindOf(meta: Address): Kind {
-  const { info } = META.copyOf(meta);
+  const { info } = structs.GstMeta.copyOf(meta);
   if (last?.info === info) return last.kind;
   let kind = kinds.get(info);
   if (kind === undefined) kinds.set(info, kind = kindOfInfo(info as Address));
@@ -67,7 +58,7 @@ function kindOf(meta: Address): Kind {
 }
 
 function kindOfInfo(info: Address): Kind {
-  const api = textAt(gobject().g_type_name(META_INFO.at(info).api))!;
+  const api = textAt(gobject().g_type_name(structs.GstMetaInfo.at(info).api))!;
   const read = READERS.get(api) ?? (gst().gst_meta_info_is_custom(info) !== 0 ? customOf : undefined);
   return { ...read !== undefined && { read }, isPlaced: PLACED.has(api) };
 }
@@ -225,7 +216,9 @@ function tensorOf(structure: Address, objectId?: number): Entry[] {
 /** A region of interest, and the structures that are attached to it. */
 function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
   if (!isPicture(info)) return [];
-  const { roi_type, id: given, parent_id: parentId, x, y, w, h, params } = REGION.at(meta);
+  const { roi_type, id: given, parent_id: parentId, x, y, w, h, params } = structs.GstVideoRegionOfInterestMeta.at(
+    meta,
+  );
   const { width, height } = info;
   let id = given;
   while (taken.has(id)) id++; // GStreamer's own elements give all of them the same one
@@ -233,8 +226,8 @@ function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
   const corners = { xMin: x / width, yMin: y / height, xMax: (x + w) / width, yMax: (y + h) / height };
   const about: Entry[] = [];
   let detected = {};
-  for (let node = params as Address; node !== NULL; node = LIST.at(node).next as Address) {
-    const structure = LIST.at(node).data as Address;
+  for (let node = params as Address; node !== NULL; node = structs.GList.at(node).next as Address) {
+    const structure = structs.GList.at(node).data as Address;
     if (textAt(gst().gst_structure_get_name(structure)) !== "detection") about.push(...tensorOf(structure, id));
     else detected = Object.fromEntries(fieldsOf(structure).map(ours));
   }
@@ -257,7 +250,7 @@ function addRegion(
     add(buffer, cString(label), left, top, right - left, bottom - top),
     "gst_buffer_add_video_region_of_interest_meta",
   );
-  Object.assign(REGION.at(meta), {
+  Object.assign(structs.GstVideoRegionOfInterestMeta.at(meta), {
     ...id !== undefined && { id },
     ...parentId !== undefined && { parent_id: parentId },
   });
@@ -276,13 +269,18 @@ function addMeta(buffer: Address, entry: Entry): void {
   const add = (info: Address) => made(gst_buffer_add_meta(buffer, info, NULL), "gst_buffer_add_meta");
   const info = gst_meta_get_info(cString(IMPLEMENTED[name] ?? name));
   if (info === NULL) return;
-  if (name === "json") JSON_MESSAGE.at(add(info)).message = glib().g_strdup(cString(String(fields.message)));
+  if (name === "json") structs.GstGVAJSONMeta.at(add(info)).message = glib().g_strdup(cString(String(fields.message)));
   else if (name === "audioEvent") {
     const { label, id, start, end } = fields as { label: string; id: number; start: bigint; end: bigint };
     const event_type = glib().g_quark_from_string(cString(label));
-    Object.assign(AUDIO_EVENT.at(add(info)), { event_type, id, start_timestamp: start, end_timestamp: end });
+    Object.assign(structs.GstGVAAudioEventMeta.at(add(info)), {
+      event_type,
+      id,
+      start_timestamp: start,
+      end_timestamp: end,
+    });
   } else if (name in IMPLEMENTED) {
-    const meta = TENSOR.at(add(info));
+    const meta = structs.GstGVATensorMeta.at(add(info));
     gst().gst_structure_free(meta.data as Address);
     meta.data = structureOf(entry);
   } else if (gst_meta_info_is_custom(info) !== 0) {

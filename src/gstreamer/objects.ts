@@ -1,10 +1,13 @@
 import type { Address } from "../../ffi/address.ts";
+import { GList } from "../../ffi/glib/structs.ts";
 import * as audio from "../../ffi/gst_audio/structs.ts";
+import { GstGLBaseMemory } from "../../ffi/gst_gl/structs.ts";
+import * as gva from "../../ffi/gst_gva/structs.ts";
 import * as video from "../../ffi/gst_video/structs.ts";
 import * as core from "../../ffi/gstreamer/structs.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
-import { type InMemory, StructType } from "../core/native/struct_type.ts";
+import { StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
 import { checks, gobject, gst } from "./library.ts";
 
@@ -16,6 +19,11 @@ function type<L extends StructLayout>(layout: L): StructType<L> {
 export const structs = {
   GstMiniObject: type(core.GstMiniObject),
   GstBuffer: type(core.GstBuffer),
+  GstMessage: type(core.GstMessage),
+  GstMeta: type(core.GstMeta),
+  GstMetaInfo: type(core.GstMetaInfo),
+  GstAllocatorClass: type(core.GstAllocatorClass),
+  GList: type(GList),
   GstMemory: type(core.GstMemory),
   GstAllocator: type(core.GstAllocator),
   GstMapInfo: type(core.GstMapInfo),
@@ -23,15 +31,15 @@ export const structs = {
   GstVideoInfo: type(video.GstVideoInfo),
   GstVideoMeta: type(video.GstVideoMeta),
   GstVideoCropMeta: type(video.GstVideoCropMeta),
+  GstVideoRegionOfInterestMeta: type(video.GstVideoRegionOfInterestMeta),
+  GstGVATensorMeta: type(gva.GstGVATensorMeta),
+  GstGVAJSONMeta: type(gva.GstGVAJSONMeta),
+  GstGVAAudioEventMeta: type(gva.GstGVAAudioEventMeta),
+  GstGLBaseMemory: type(GstGLBaseMemory),
   GstAudioFormatInfo: type(audio.GstAudioFormatInfo),
   GstAudioInfo: type(audio.GstAudioInfo),
   GstAudioMeta: type(audio.GstAudioMeta),
 } as const;
-
-/** A struct in memory of JavaScript's, for calls that fill it in. */
-export function newStruct<L extends StructLayout>(of: StructType<L>, { size }: L): InMemory<L> {
-  return of.in(new DataView(new ArrayBuffer(size)));
-}
 
 const types = new Map<string, bigint>();
 

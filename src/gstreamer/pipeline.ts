@@ -17,9 +17,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { PipelineError } from "./bus.ts";
 import type { GStreamerContext } from "./context.ts";
 import { checks, gst } from "./library.ts";
-import { unreference } from "./objects.ts";
 import { Playback, SECOND } from "./playback.ts";
-import type { UpstreamPool } from "./pool.ts";
 import { configureSink, PipelineSink, type SinkOptions } from "./sink.ts";
 import { Source, type SourceOptions } from "./source.ts";
 
@@ -155,8 +153,7 @@ export class Pipeline extends NativeObject {
    */
   sink(name: string, options: SinkOptions = {}): PipelineSink {
     this.resource.assertLive();
-    const { playback, context } = this.#inside;
-    const sink = this.#sinks.get(name) ?? new PipelineSink(this, playback, name, (...of) => taken(context, ...of));
+    const sink = this.#sinks.get(name) ?? new PipelineSink(this, this.#inside.playback, name);
     configureSink(sink, options);
     this.#sinks.set(name, sink);
     return sink;
@@ -202,13 +199,5 @@ export class Pipeline extends NativeObject {
     const found = new BigInt64Array(1);
     const isKnown = gst()[query](this.#inside.playback.handle, GST_FORMAT_TIME, found) !== 0 && found[0] >= 0n;
     return isKnown ? Number(found[0]) / SECOND : undefined;
-  }
-}
-
-function taken(context: GStreamerContext, sample: Address, pool: UpstreamPool | undefined): Frame {
-  try {
-    return context.take(sample, pool);
-  } finally {
-    unreference(sample);
   }
 }

@@ -13,6 +13,8 @@ import { NativeCalls } from "../core/life/native_calls.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type ErrorMaker, errorOf } from "../core/native/codes.ts";
+import { NativeKeep } from "../core/tensors/native_loans.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { Bus, type PipelineError } from "./bus.ts";
 import { checks, gobject, gst, made, takenError } from "./library.ts";
@@ -27,6 +29,9 @@ export const SLICE = 50_000_000n;
 
 /** The same, while elements may wait for JavaScript. */
 const SOON = 1_000_000n;
+
+/** How a program has a frame let go. */
+const LET_GO = "End or stop the pipeline, or wait until it is through with the frame.";
 
 /** Nanoseconds. */
 export const SECOND = 1e9;
@@ -47,6 +52,8 @@ export class Playback {
   readonly bus: Bus;
   /** The GstPipeline. */
   readonly handle: Address;
+  /** The frames that were written into it, and that it has references to. */
+  readonly keep: NativeKeep<Tensor> = new NativeKeep(LET_GO);
   /** The pools at its sinks. */
   readonly pools: UpstreamPool[] = [];
   readonly #undo: Undo;
@@ -65,7 +72,15 @@ export class Playback {
       const code = gst().gst_element_set_state(this.handle, GST_STATE_NULL);
       if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_set_state");
     });
-    this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError });
+    const { keep } = this;
+    this.calls = new NativeCalls({
+      name: "GStreamer pipeline",
+      owner,
+      undo,
+      signal: undefined,
+      error: flowError,
+      keep,
+    });
   }
 
   /** True where the program has not had it play, or has stopped it. */
@@ -128,9 +143,9 @@ export class Playback {
   }
 
   /** The same as `ask`, by the program, and returns once the state is reached. */
-  go(state: State): Promise<void> {
+  async go(state: State): Promise<void> {
     this.#isPaused = state === GST_STATE_PAUSED;
-    return this.#reach(state);
+    await this.#assertReached(state);
   }
 
   /** Has it stand still at its first frames, unless it has begun. */
@@ -138,17 +153,26 @@ export class Playback {
     if (this.isStopped) await this.#reach(GST_STATE_PAUSED);
   }
 
-  async #reach(state: State): Promise<void> {
-    await this.ask(state);
+  async #assertReached(state: State): Promise<void> {
+    if (await this.#reach(state)) return;
+    throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
+      ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
+    });
+  }
+
+  /** Returns false where it was asked for another state meanwhile. */
+  async #reach(state: State): Promise<boolean> {
+    this.ask(state);
+    let failed: Promise<void> | undefined;
     for (;;) {
+      const asked = this.#asked;
+      await asked;
       const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, this.attend()));
-      if (state !== this.#wanted) {
-        throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
-          ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
-        });
-      }
-      if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_get_state");
-      if (code !== GST_STATE_CHANGE_ASYNC) return;
+      if (state !== this.#wanted) return false;
+      if (code === GST_STATE_CHANGE_ASYNC || asked !== this.#asked) continue;
+      if (code !== GST_STATE_CHANGE_FAILURE) return true;
+      if (failed === asked) throw stateError("gst_element_get_state");
+      failed = asked; // a wait that another change has interrupted fails, too: the next one does not
     }
   }
 
@@ -164,14 +188,14 @@ export class Playback {
 
   /** Goes to a time, in nanoseconds. */
   async seek(to: bigint, flags: number): Promise<void> {
-    await this.#reach(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
+    await this.#assertReached(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
     await this.waiting(async () => {
       if (await this.#sought(flags, native.GST_SEEK_TYPE_SET, to)) return;
       const hint = "Sources that read files can go to a time; a camera, and frames that a program writes, cannot.";
       throw checks.wrong("seconds", "this pipeline cannot go there.", hint, "gst_element_seek");
     });
     this.bus.isEnded = false; // what was on the bus before is read
-    await this.#reach(this.#wanted);
+    await this.#assertReached(this.#wanted);
   }
 
   /** Throws away what is in the pipeline. */
@@ -179,6 +203,8 @@ export class Playback {
     this.assertGoing();
     if (this.isStopped) return;
     await this.waiting(async () => {
+      const asked = this.#asked;
+      await asked; // before that it takes no events
       // What reads a file would read no more after these events.
       if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n)) return;
       const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
@@ -187,7 +213,8 @@ export class Playback {
         () => unreference(stop),
       ]);
       const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second has what waits go on
-      if (isDone.includes(false)) throw takenError(NULL, "gst_element_send_event");
+      // Once it is stopped, there is nothing to throw away; it may play again by now.
+      if (isDone.includes(false) && asked === this.#asked) throw takenError(NULL, "gst_element_send_event");
     });
     this.bus.isEnded = false; // what was on the bus before is read
   }

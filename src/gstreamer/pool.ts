@@ -11,7 +11,6 @@ import { GstAllocator, GstAllocatorClass, GstBufferPoolAcquireParams } from "../
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
@@ -243,8 +242,6 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   }
 }
 
-const CLASS = new StructType<typeof GstAllocatorClass>(GstAllocatorClass, "gstreamer");
-
 /** The name of the element that a pad is linked to. */
 function elementBefore(pad: Address): string {
   const peer = gst().gst_pad_get_peer(pad);
@@ -281,7 +278,7 @@ function allocatorType(): AllocatorType {
     g_type_register_static_simple(parent, name, GstAllocatorClass.size, NULL, INSTANCE, NULL, 0) ||
     g_type_from_name(name); // another isolate was faster
   made(type as Address, "g_type_register_static_simple");
-  CLASS.at(g_type_class_ref(type)).alloc = alloc;
+  structs.GstAllocatorClass.at(g_type_class_ref(type)).alloc = alloc;
   const system = gst().gst_allocator_find(cString("SystemMemory"));
   const { mem_type: memType } = structs.GstAllocator.copyOf(system);
   gst().gst_object_unref(system);

@@ -43,8 +43,6 @@ export const CONTROL = {
 /** The bytes of an instance. */
 export const INSTANCE: number = CONTROL.slots + 8 * MOST_SLOTS;
 
-const ENDBR64 = [0xf3, 0x0f, 0x1e, 0xfa]; // endbr64: an indirect call may arrive here
-
 /**
  * `GstMemory *alloc(GstAllocator *self, gsize size, GstAllocationParams *params)`: a slot that only its owner refers to,
  * with one more reference. So the count of references is what makes a slot free, and GStreamer's own unref gives it back,
@@ -54,7 +52,7 @@ export function allocCode(): Code {
   const { align, prefix, padding } = GstAllocationParams.fields;
   const { refcount, offset, size } = GstMemory.fields;
   const code = new Assembler();
-  code.op(...ENDBR64);
+  code.entry();
   code.op32([0x48, 0x8b, 0x87], CONTROL.capacity); // mov rax, [rdi + capacity]
   code.op(0x48, 0x29, 0xf0).jump(JB, "fallback"); // sub rax, rsi
   code.op(0x48, 0x3b, 0x42, padding.offset).jump(JB, "fallback"); // cmp rax, [rdx + padding]
@@ -110,7 +108,7 @@ export function holdCode(): Code {
 
 /** Compares the type of a probe's query; rax is the query. */
 function isAllocation(code: Assembler): Assembler {
-  code.op(...ENDBR64);
+  code.entry();
   code.op(0x48, 0x8b, 0x46, GstPadProbeInfo.fields.data.offset); // mov rax, [rsi + data]
   return code.op32([0x81, 0x78, GstQuery.fields.type.offset], GST_QUERY_ALLOCATION); // cmp dword [rax + type], …
 }

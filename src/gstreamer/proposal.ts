@@ -1,9 +1,9 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { GstVideoAlignment, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
+import { GstVideoAlignment } from "../../ffi/gst_video/structs.ts";
 import { thenUndo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { gst, gstVideo, made, takenError } from "./library.ts";
-import { newStruct, structs, unreference } from "./objects.ts";
+import { structs, unreference } from "./objects.ts";
 
 /**
  * What each buffer of a proposed pool has: a GstVideoMeta, with the strides that the alignment gives. The query itself says
@@ -21,7 +21,7 @@ export function sizeFor(pad: Address, query: Address, rowAlign: number | undefin
   if (caps === NULL) return 0;
   return thenUndo("looking at what comes to a sink", (undo) => {
     undo.push(() => unreference(caps));
-    const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
+    const info = structs.GstVideoInfo.blank();
     if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) return 0;
     if (rowAlign === undefined) return Number(info.size);
     const align = alignmentOf(rowAlign);

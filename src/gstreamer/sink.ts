@@ -68,7 +68,6 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   readonly #playback: Playback;
   readonly #name: string;
   readonly #sink: Address;
-  readonly #frameOf: (sample: Address, pool: UpstreamPool | undefined) => Frame;
   readonly #pace = new Pace();
   #signal: AbortSignal | undefined;
   #pool: UpstreamPool | undefined;
@@ -79,14 +78,9 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   }
 
   /** Made by a pipeline. */
-  constructor(
-    pipeline: Pipeline,
-    playback: Playback,
-    name: string,
-    frameOf: (sample: Address, pool: UpstreamPool | undefined) => Frame,
-  ) {
+  constructor(pipeline: Pipeline, playback: Playback, name: string) {
     super();
-    [this.pipeline, this.#playback, this.#name, this.#frameOf] = [pipeline, playback, name, frameOf];
+    [this.pipeline, this.#playback, this.#name] = [pipeline, playback, name];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
     setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
     setProperty(sink, "buffer-list", "false"); // each buffer of a list is a frame
@@ -145,10 +139,19 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
         await this.#pace.next();
         const sample = await this.#pull(signal);
         if (sample === undefined) return;
-        yield this.#frameOf(sample, this.#pool);
+        yield this.#frameOf(sample);
       }
     } finally {
       this.#isTaken = false;
+    }
+  }
+
+  #frameOf(sample: Address): Frame {
+    try {
+      this.#playback.calls.assertGoing();
+      return this.pipeline.context.take(sample, this.#pool);
+    } finally {
+      unreference(sample);
     }
   }
 

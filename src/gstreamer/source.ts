@@ -1,14 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
 import { GST_APP_STREAM_TYPE_STREAM } from "../../ffi/gst_app/constants.ts";
-import { GST_STATE_NULL } from "../../ffi/gstreamer/constants.ts";
+import { GST_FLOW_FLUSHING, GST_STATE_NULL } from "../../ffi/gstreamer/constants.ts";
 import type { Names } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { Timeline } from "../core/layout/sequence.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { NativeKeep } from "../core/tensors/native_loans.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
 import { frameIn } from "../media/given.ts";
 import { capsOf, haveSameCaps, NANOSECONDS, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
@@ -31,8 +29,6 @@ const NAMES: Names<SourceOptions> = { queue: QUEUED };
 /** How often a full queue is asked about, in milliseconds: GStreamer reports only by a callback. */
 const EVERY_MS = 1;
 
-const REMEDY = "End or stop the pipeline, or wait until it is through with the frame.";
-
 /** An appsrc, as what a program's stream writes to. */
 export class Source implements UnderlyingSink<Frame> {
   /** Where the frames go. */
@@ -40,7 +36,6 @@ export class Source implements UnderlyingSink<Frame> {
   readonly #playback: Playback;
   readonly #context: GStreamerContext;
   readonly #source: Address;
-  readonly #keep = new NativeKeep<Tensor>(REMEDY);
   readonly #times = new Timeline(checks, NANOSECONDS);
   readonly #most: bigint;
   #info: FrameInfo;
@@ -63,7 +58,7 @@ export class Source implements UnderlyingSink<Frame> {
     [this.pipeline, this.#context, this.#playback] = [pipeline, context, playback];
     const app = gstApp();
     const source = this.#source = playback.element(name, app.gst_app_src_get_type(), "appsrc");
-    playback.atEnd(() => this.#keep.letGo());
+    playback.atEnd(() => playback.keep.letGo());
     app.gst_app_src_set_stream_type(source, GST_APP_STREAM_TYPE_STREAM);
     app.gst_app_src_set_emit_signals(source, 0);
     setProperty(source, "block", "false"); // it would hold up all of the program
@@ -76,10 +71,11 @@ export class Source implements UnderlyingSink<Frame> {
     const playback = this.#playback;
     frameIn(checks, this.#context, frame);
     this.#assertCurrent();
+    using _ = frame.borrow("read"); // it may wait for room
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
-    const buffer = this.#keep.lend(frame, referrerOf(this.#context, frame), (lent) => lend(this.#context, lent));
+    const buffer = playback.keep.lend(frame, referrerOf(this.#context, frame), (lent) => lend(this.#context, lent));
     try {
       this.#setTime(frame.info, buffer);
       const isNative = frame.target.context !== this.#context;
@@ -89,7 +85,9 @@ export class Source implements UnderlyingSink<Frame> {
       throw error;
     }
     const { gst_app_src_push_buffer: push } = gstApp(); // it takes the buffer over, whatever it returns
-    playback.calls.assertPassed(push(this.#source, buffer), "gst_app_src_push_buffer");
+    const code = push(this.#source, buffer);
+    if (code === GST_FLOW_FLUSHING) throw noMore("it was stopped"); // and may play again since
+    playback.calls.assertPassed(code, "gst_app_src_push_buffer");
   }
 
   async close(): Promise<void> {
@@ -125,11 +123,8 @@ export class Source implements UnderlyingSink<Frame> {
     this.#assertCurrent();
     const { bus: { isEnded }, isStopped } = this.#playback;
     this.#playback.assertGoing();
-    if (!isEnded && !isStopped) return;
-    const what = `The pipeline takes no more frames: ${
-      isStopped ? "it was stopped" : "it is at the end of the stream"
-    }.`;
-    throw new InteropError(what, { api: "gstreamer", hint: "Stop it, and call source() again." });
+    if (isStopped) throw noMore("it was stopped");
+    if (isEnded) throw noMore("it is at the end of the stream");
   }
 
   #negotiate(info: FrameInfo, isNative: boolean): void {
@@ -148,6 +143,11 @@ export class Source implements UnderlyingSink<Frame> {
     fields.pts = this.#times.add(media, length ?? 0n);
     if (length !== undefined) fields.duration = length;
   }
+}
+
+function noMore(why: string): InteropError {
+  const hint = "Stop it, and call source() again.";
+  return new InteropError(`The pipeline takes no more frames: ${why}.`, { api: "gstreamer", hint });
 }
 
 /** For how long a frame is shown, in nanoseconds. */

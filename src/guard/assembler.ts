@@ -17,6 +17,11 @@ export class Assembler {
   readonly #labels = new Map<string, number>();
   readonly #jumps: (readonly [end: number, label: string])[] = [];
 
+  /** Where an indirect call arrives: endbr64. */
+  entry(): this {
+    return this.op(0xf3, 0x0f, 0x1e, 0xfa);
+  }
+
   op(...bytes: readonly number[]): this {
     this.#bytes.raw(...bytes);
     return this;

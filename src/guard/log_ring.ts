@@ -94,7 +94,7 @@ export class LogRing {
 /** A `void` callback with a level in esi, for x86-64 under the System V ABI. */
 function callbackCode(ring: Address, write: (code: Assembler) => void): Code {
   const code = new Assembler();
-  code.op(0xf3, 0x0f, 0x1e, 0xfa); // endbr64
+  code.entry();
   code.op64([0x48, 0xb8], ring); // movabs rax, ring
   code.op(0x44, 0x0f, 0xb6, 0xc6); // movzx r8d, sil: the level without what its other bytes say
   code.op(0x44, 0x3b, 0x40, RING.level).jump(JA, "done"); // cmp r8d, [rax + level]

@@ -6,7 +6,7 @@ import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import { describeLayout, type Layout, type LayoutInit } from "../core/layout/layout.ts";
-import { firstElement, type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
+import { firstElement, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -18,10 +18,10 @@ export function ownedTensor<D extends DType>(
   handle: Address,
   at: Layout<D>,
   access: Access,
-  abilities: HostAbilities,
+  abilities: HostAbilities | undefined,
   keepAlive?: unknown,
 ): HostTensor<D> {
-  const start = Number(handle + BigInt(at.byteOffset) - allocation.block.address!);
+  const start = Number(handle - allocation.block.address!) + at.byteOffset;
   const end = start + at.byteLength;
   if (start < 0 || end > allocation.block.byteLength) {
     const { byteLength, address } = allocation.block;
@@ -34,7 +34,7 @@ export function ownedTensor<D extends DType>(
   }
   const undo = keepAlive === undefined ? undefined : [kept(keepAlive)];
   const resource = own({ name: `host tensor ${describeLayout(at)}`, allocation, start, end, access, undo });
-  return new HostTensor({ target, handle, layout: at, resource, ...abilities });
+  return new HostTensor({ target, handle, layout: at, resource, abilities });
 }
 
 /** It is held by the undo list, until that is run. */
@@ -50,8 +50,13 @@ export interface HostAbilities {
   readonly taken?: ArrayBuffer;
 }
 
+const NO_ABILITIES: HostAbilities = {};
+
 /** What a host tensor is made of. */
-export interface HostTensorInit extends TensorInit<Address>, HostAbilities {}
+export interface HostTensorInit extends TensorInit<Address> {
+  /** What else it can do. */
+  readonly abilities?: HostAbilities | undefined;
+}
 
 /** Options of {@link HostTensor.view} and its relatives. */
 export interface ViewOptions<D extends DType = DType> {
@@ -76,7 +81,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   /** Takes the resource over. */
   constructor(init: HostTensorInit) {
     super(init);
-    this.#abilities = init;
+    this.#abilities = init.abilities ?? NO_ABILITIES;
   }
 
   /** The element type: its layout's. */
@@ -230,11 +235,6 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   /** The address, for routes. */
   protected override get hostAddress(): bigint {
     return this.address;
-  }
-
-  /** Makes the tensor of a part that was lent. */
-  protected derive(part: Part): HostTensor {
-    return new HostTensor(this.initOf(part));
   }
 
   #assertAtRest(access: Access): void {

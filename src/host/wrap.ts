@@ -13,7 +13,7 @@ import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { MEMFD } from "./memfd.ts";
 import { type HostTensor, ownedTensor } from "./tensor.ts";
-import { assertWritable, probePages, probeWritable } from "../core/native/foreign_addresses.ts";
+import { assertWritable, probeEveryPage, probeWritable } from "../core/native/foreign_addresses.ts";
 
 /** Options of `host.wrap` for a pointer. */
 export interface WrapOptions {
@@ -93,26 +93,26 @@ export function wrapPointer(
   address: Address,
   init: LayoutInit | undefined,
   options: WrapOptions,
-  probe: (address: Address, byteLength: number, api: string, argument: string) => void = probePages,
+  probe: (address: Address, byteLength: number, isWritten: boolean) => void = probeEveryPage,
 ): HostTensor {
   const { access: wanted, keepAlive } = optionsIn(options, OPTIONS);
   const access = accessOf(wanted, "read-write");
   if (init === undefined) throw refused("a pointer needs a layout.", "Pass { shape, dtype }.", "init");
   if (address <= 0n) throw refused("the pointer is null.");
   const made = layout(init);
-  const start = (address + BigInt(made.byteOffset)) as Address;
-  if (start + BigInt(made.byteLength) > 2n ** 64n) throw refused("the range ends beyond the last address.");
-  const closed = closedAt(start, made.byteLength);
-  if (closed !== undefined) throw refused(closed.reason, closed.remedy);
+  const start = made.byteOffset === 0 ? address : (address + BigInt(made.byteOffset)) as Address;
+  if (Number(start) + made.byteLength >= 2 ** 64) throw refused("the range ends beyond the last address.");
   const known = findAllocation(start, made.byteLength);
-  if (known === undefined) probe(start, made.byteLength, "host", "pointer");
-  if (writes(access)) {
-    const { kind } = known?.block ?? { kind: FOREIGN };
+  const closed = closedAt(start, made.byteLength, known);
+  if (closed !== undefined) throw refused(closed.reason, closed.remedy);
+  if (known === undefined) probe(start, made.byteLength, writes(access));
+  else if (writes(access)) {
+    const { kind } = known.block;
     if (OF_OTHERS.has(kind)) probeWritable(start, made.byteLength);
     else if (!kind.startsWith("host.")) assertWritable(start, made.byteLength); // a device's pages are not touched
   }
   const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, keepAlive));
-  return ownedTensor(target, allocation, address, made, access, {}, keepAlive);
+  return ownedTensor(target, allocation, address, made, access, undefined, keepAlive);
 }
 
 function foreignBlock(address: Address, byteLength: number, keepAlive: unknown): Block {

@@ -1,11 +1,14 @@
+import type { NativePicture } from "../core/contract.ts";
 import { AccessError } from "../core/errors.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { type AudioInfo, type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { type AudioInfo, type FrameInfo, frameInfo, type ImageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
+import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
-import type { AdoptedPlane } from "../core/tensors/adopt.ts";
+import { type AdoptedPlane, givesBack } from "../core/tensors/adopt.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import type { Address } from "../../ffi/address.ts";
-import type { Wanted } from "./context.ts";
+import type { MediaContext, Wanted } from "./context.ts";
 
 /** A block of memory that a native frame refers to. */
 export interface HeldBlock {
@@ -41,6 +44,24 @@ export function planesIn(blocks: readonly HeldBlock[], { planes }: HeldStream): 
     adopted[i] = { handle: block.address, layout: planes[i][1], block };
   }
   return adopted;
+}
+
+/**
+ * The frame of the context that a library's stands on over a picture, by that API's own objects.
+ *
+ * @param release gives the native frame back, at the frame's end or on failure
+ */
+export function frameOfPicture(
+  context: MediaContext,
+  { picture, info }: { readonly picture: NativePicture; readonly info: ImageInfo },
+  access: Access,
+  release: () => void,
+): Frame {
+  const { natives } = context.on!;
+  const frame = allOrNothing("attaching a picture", () => natives!.attach(picture, info, { access }), [release]);
+  givesBack(frame, release);
+  frame.resource.dependOn(context.resource);
+  return frame;
 }
 
 /** What is said of a native frame that others may refer to. */

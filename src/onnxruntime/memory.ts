@@ -1,18 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
 import * as ort from "../../ffi/onnxruntime/constants.ts";
 import type { Memory } from "../core/contract.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import { inferenceMemory } from "../inference/context.ts";
 import { Elements } from "../inference/elements.ts";
 import { InferenceTensor } from "../inference/tensor.ts";
 
 /** Memory that ONNX Runtime reads and writes in place. Its handle is an `OrtValue`. */
-export class OnnxRuntimeTensor extends InferenceTensor {
-  /** A part of it. */
-  protected derive(part: Part): OnnxRuntimeTensor {
-    return new OnnxRuntimeTensor(this.initOf(part));
-  }
-}
+export class OnnxRuntimeTensor extends InferenceTensor {}
 
 /** A boolean is a byte, and a bfloat16 the upper half of an f32. */
 export const elements: Elements = new Elements({

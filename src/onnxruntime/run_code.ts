@@ -53,7 +53,7 @@ export function runCode(): RunCode {
 function codeOf(post: Address) {
   const at = (word: number) => 8 * word;
   return new Assembler()
-    .op(0xf3, 0x0f, 0x1e, 0xfa) // endbr64: an indirect call may arrive here
+    .entry()
     .op(0x53) // push rbx: the stack is aligned from here on
     .op(0x48, 0x89, 0xfb) // mov rbx, rdi
     .op(0xff, 0x73, at(RUN.outputs)) // push [rbx + outputs]

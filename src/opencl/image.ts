@@ -56,7 +56,7 @@ export class OpenCLImage extends ImageTensor {
   }
 
   /** Lends the whole image again; OpenCL has no parts of images. @throws {LayoutError} for a part. */
-  protected derive(part: Part): OpenCLImage {
+  protected override derive(part: Part): OpenCLImage {
     assertWhole(
       part.layout,
       this,

@@ -9,7 +9,6 @@ import type { DType } from "../core/layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { PointerMemory } from "../core/tensors/pointer.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import { checks, refused } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./devices/features.ts";
@@ -55,11 +54,6 @@ export class OpenCLSvmTensor extends OpenCLPointerTensor {
   /** Passes it to a kernel. For mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
-  }
-
-  /** A tensor over a part of its bytes. */
-  protected override derive(part: Part): OpenCLSvmTensor {
-    return new OpenCLSvmTensor(this.initOf(part));
   }
 }
 

@@ -19,7 +19,7 @@ export class OpenCLTensor extends BufferTensor {
   }
 
   /** Makes the tensor of a part that was lent. */
-  protected derive(part: Part): OpenCLTensor {
+  protected override derive(part: Part): OpenCLTensor {
     const undo: Undo = [];
     const { handle, origin, layout } = partOf(
       this.context,

@@ -11,7 +11,6 @@ import type { Checks } from "../core/checks.ts";
 import type { Call, Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import { type Home, type PointerFacts, UnifiedMemory, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
@@ -45,11 +44,6 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
   /** Its address, if the host reaches it. */
   protected override get hostAddress(): bigint | undefined {
     return this.#kind === "device" ? undefined : this.address;
-  }
-
-  /** A tensor over a part of its bytes. */
-  protected override derive(part: Part): OpenCLUsmTensor {
-    return new OpenCLUsmTensor(this.initOf(part));
   }
 
   get #kind(): UsmKind {

@@ -52,7 +52,7 @@ export class OpenCVMat extends OpenCVTensor {
   }
 
   /** Makes the Mat of a part that was lent. */
-  protected derive({ layout: at, grant, name }: Part): OpenCVMat {
+  protected override derive({ layout: at, grant, name }: Part): OpenCVMat {
     const target = this.target as MatTarget;
     const address = this.address + BigInt(at.byteOffset) as Address;
     const undo: Undo = [];

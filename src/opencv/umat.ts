@@ -73,7 +73,7 @@ export class OpenCVUMat extends OpenCVTensor {
   }
 
   /** Makes the UMat of a part that was lent. */
-  protected derive({ layout: at, grant, name }: Part): OpenCVUMat {
+  protected override derive({ layout: at, grant, name }: Part): OpenCVUMat {
     this.assertInPlace(); // a part takes its share of the buffer by the header
     const target = this.target as UMatTarget;
     const buffer = { ...this.buffer, offset: this.buffer.offset + at.byteOffset };

@@ -1,18 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
 import * as ov from "../../ffi/openvino/constants.ts";
 import type { Memory } from "../core/contract.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import { inferenceMemory } from "../inference/context.ts";
 import { Elements } from "../inference/elements.ts";
 import { InferenceTensor } from "../inference/tensor.ts";
 
 /** Memory that OpenVINO reads and writes in place. Its handle is an `ov_tensor_t`. */
-export class OpenVINOTensor extends InferenceTensor {
-  /** A part of it. */
-  protected derive(part: Part): OpenVINOTensor {
-    return new OpenVINOTensor(this.initOf(part));
-  }
-}
+export class OpenVINOTensor extends InferenceTensor {}
 
 /** The `ov_element_type_e` of the elements of our tensors. */
 export const TYPES = {

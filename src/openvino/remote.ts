@@ -66,7 +66,7 @@ export function remotePorts(on: Context): Memory<OpenVINOTensor, Address> {
 class RemoteTensor extends OpenVINOTensor {
   protected override derive(part: Part): RemoteTensor {
     assertWhole(part.layout.byteOffset, "layout");
-    return new RemoteTensor(this.initOf(part));
+    return super.derive(part) as RemoteTensor;
   }
 }
 

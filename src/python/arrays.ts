@@ -2,17 +2,17 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged } from "../../ffi/dlpack/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Arrays, ArrayStream } from "../core/contract.ts";
-import type { DevicePlace } from "../core/device/arrays.ts";
+import { contextsIn, type DevicePlace } from "../core/device/arrays.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
-import { allOrNothing } from "../core/life/undo.ts";
+import { undone } from "../core/life/undo.ts";
 import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
-import { type FromDLPackOptions, take } from "../dlpack/taken.ts";
+import { take, type Taking } from "../dlpack/taken.ts";
 import { devices } from "../dlpack/types.ts";
 import { bufferOf } from "./buffer.ts";
 import {
@@ -20,6 +20,7 @@ import {
   called,
   calledOn,
   cpython,
+  helped,
   helping,
   holding,
   isKept,
@@ -131,6 +132,18 @@ function deadlock(): AccessError | undefined {
   );
 }
 
+/** A library has raised an exception, and did not release what it has taken: it may keep that for good. */
+function lostBy(library: ArrayLibrary): AccessError {
+  return new AccessError(
+    `this wait might never end: ${library}.from_dlpack took the bytes, failed, and has them still.`,
+    {
+      ...{ api: API, fn: "toArray" },
+      hint:
+        "Python may release them once it collects garbage: gc.collect(). Await instead, or leave the tensor to its end.",
+    },
+  );
+}
+
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null | typeof ANY];
 
@@ -187,14 +200,17 @@ function lent(
   return holding(() => {
     const give = giverOf(library, place.type, place.ordinal, asked);
     const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
+    let hasFailed = true;
     try {
       const array = calledOn(give, capsule, `${library}.from_dlpack`);
+      hasFailed = false;
       if (!isFresh(capsule, version)) return new PythonObject(array);
       cpython().Py_DecRef(array);
       if (array === helping("asked")) return undefined;
       throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
     } finally {
       if (isFresh(capsule, version)) rename(capsule, used); // no consumer may take the struct now
+      else if (hasFailed) loan.handOverFailed(() => lostBy(library));
       else loan.handOver();
       cpython().Py_DecRef(capsule);
     }
@@ -203,19 +219,17 @@ function lent(
 
 /** The tensor over an array's memory. */
 export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions): Tensor {
-  const { contexts, access } = optionsIn(options, FROM_ARRAY);
-  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
-  const list = checks.itemsIn(contexts, "contexts");
+  const { contexts: given, access: asked } = optionsIn(options, FROM_ARRAY);
+  const contexts = contextsIn(checks, given);
   const object = objectIn(array);
-  const wanted = access === undefined ? {} : { access: accessOf(access, access) };
+  const access = asked === undefined ? undefined : accessOf(asked, asked);
   return holding(() => {
-    const { stream, type, within } = workOn(object, list);
-    const lend = () => calledOn(helping(stream === undefined ? "take" : "take_ordered"), object, "__dlpack__");
-    const capsule = within === undefined ? lend() : within(lend);
-    return withReference(capsule, () => {
-      if (capsule === helping("none")) return overBuffer(object, list, wanted);
+    const { stream, type, within } = workOn(object, contexts);
+    const lend = () => helped(stream === undefined ? "take" : "take_ordered", object, "__dlpack__");
+    return withReference(within === undefined ? lend() : within(lend), (capsule) => {
+      if (capsule === helping("none")) return overBuffer(object, contexts, access);
       const after = stream?.pending(); // most are over, and the end of the tensor would wait for the fence
-      return overCapsule(capsule, { contexts: list, ...wanted, ...(after && { after }) }, type);
+      return overCapsule(capsule, { contexts, access, after, type, version: isFresh(capsule, 1) ? 1 : 0 });
     });
   });
 }
@@ -233,10 +247,16 @@ interface Known {
   readonly within?: Arrays["within"];
 }
 
+const NOTHING: Known = {};
+
+function hasStreams({ arrays }: Context): boolean {
+  return arrays?.stream !== undefined;
+}
+
 /** @throws {ArgumentError} if none of the contexts is for its device. */
 function workOn(object: Address, contexts: readonly Context[]): Known {
-  if (contexts.every(({ arrays }) => arrays?.stream === undefined)) return {};
-  const device = taken(called(helping("device"), [shared(object)], "__dlpack_device__")) as [number, number] | null;
+  if (!contexts.some(hasStreams)) return NOTHING;
+  const device = taken(helped("device", object, "__dlpack_device__")) as [number, number] | null;
   if (device === null) return {};
   const [type, id] = device;
   if (type === kDLCUDAHost) return { type };
@@ -246,29 +266,22 @@ function workOn(object: Address, contexts: readonly Context[]): Known {
 }
 
 /** Takes the struct out of a capsule, whose end releases it where this fails. */
-function overCapsule(capsule: Address, options: FromDLPackOptions, type: number | undefined): Tensor {
-  const version = isFresh(capsule, 1) ? 1 : 0;
-  const [fresh, used] = namesOf(version);
+function overCapsule(capsule: Address, taking: Taking): Tensor {
+  const [fresh, used] = namesOf(taking.version);
   const address = newReference(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
   rename(capsule, used);
-  return allOrNothing("taking an array", () => take(address, { ...options, version }, type), [
-    () => rename(capsule, fresh),
-  ]);
+  try {
+    return take(address, taking);
+  } catch (error) {
+    throw undone(error, [() => rename(capsule, fresh)], "taking an array");
+  }
 }
 
-function overBuffer(object: Address, contexts: readonly Context[], { access }: { readonly access?: Access }): Tensor {
+function overBuffer(object: Address, contexts: readonly Context[], asked: Access | undefined): Tensor {
   const host = contexts.find(({ api }) => api === "host")?.arrays;
   if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
-  const { address, layout, isReadOnly, release } = bufferOf(object);
-  const place = { handle: address, byteOffset: 0, memory: "host" } as const;
-  const least = isReadOnly ? "read" : "read-write";
-  return allOrNothing("taking a buffer", () => {
-    if (isReadOnly && writes(access ?? least)) {
-      const fields = { api: API, argument: "access", hint: 'Leave it out, or pass "read".' };
-      throw new AccessError("access: Python lets the memory be read only.", fields);
-    }
-    return host.attach(place, layout, { access: access ?? least, owner: release });
-  });
+  const { address, layout, access, release } = bufferOf(object, asked);
+  return host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access, owner: release });
 }
 
 /** A reference of another's. */

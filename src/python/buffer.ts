@@ -4,10 +4,12 @@ import { PyBUF_RECORDS_RO } from "../../ffi/python/constants.ts";
 import { Py_buffer, readPyBuffer } from "../../ffi/python/structs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
+import type { Access } from "../core/memory/access.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
+import { accessTo } from "../dlpack/types.ts";
 import { assertDone, cpython, holding } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
 
@@ -18,13 +20,16 @@ const [UNSIGNED, SIGNED, FLOATS] = ["?BHILQNP", "bhilqn", "efd"];
 export interface Buffer {
   readonly address: Address;
   readonly layout: LayoutInit;
-  readonly isReadOnly: boolean;
+  readonly access: Access;
   /** Lets Python have it again. */
   readonly release: () => void;
 }
 
-/** The memory of an object. The GIL is held. @throws {PythonError} for an object without. */
-export function bufferOf(object: Address): Buffer {
+/**
+ * The memory of an object. The GIL is held.
+ * @throws {PythonError} for an object without. @throws {AccessError} for writing what may only be read.
+ */
+export function bufferOf(object: Address, asked: Access | undefined): Buffer {
   return allOrNothing("asking for a buffer", (undo) => {
     const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // parts of it point to others
     const { PyObject_GetBuffer, PyBuffer_Release } = cpython();
@@ -36,7 +41,7 @@ export function bufferOf(object: Address): Buffer {
       strides: numbersAt(strides, ndim),
       dtype: dtypeOf(textAt(format) ?? "B", Number(itemsize)),
     };
-    return { address: buf, layout, isReadOnly: readonly !== 0, release: releasing(undo) };
+    return { address: buf, layout, access: accessTo(asked, readonly !== 0, API), release: releasing(undo) };
   });
 }
 

@@ -75,8 +75,6 @@ def finish(done, box):
     finally:
         error = None
 
-box = [None]
-
 def giver(module, kind, ordinal, version, stream):
     consumer = importlib.import_module(module).from_dlpack
     device, lends = (kind, ordinal), [version, stream]
@@ -98,9 +96,9 @@ def giver(module, kind, ordinal, version, stream):
                 raise BufferError("samepage lends it again, as it was asked for")
             return self.capsule
 
-    def give():
+    def give(capsule):
         lent = Lent()
-        lent.capsule, box[0], lent.asked = box[0], None, None
+        lent.capsule, lent.asked = capsule, None
         try:
             return consumer(lent)
         except Exception:
@@ -121,16 +119,18 @@ def threads():
 def device(array):
     return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
 
-def take(options={}):
-    array, box[0] = box[0], None
+def take(array):
     lend = getattr(array, "__dlpack__", None)
     if lend is None:
         return None
     try:
-        return lend(max_version=(1, 0), **options)
+        return lend(max_version=(1, 0))
     except TypeError:
-        return lend(**options)
+        return lend()
 
-def take_ordered():
-    return take({"stream": 1})
+def take_ordered(array):
+    try:
+        return array.__dlpack__(stream=1, max_version=(1, 0))
+    except TypeError:
+        return array.__dlpack__(stream=1)
 `;

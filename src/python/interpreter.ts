@@ -127,17 +127,10 @@ export function called(fn: Address, args: readonly Address[], name: string): Add
   );
 }
 
-/** Calls a function of the helper's that takes an object out of its box: no tuple is made. Returns a new reference. */
+/** Calls an object with one other, without a tuple. Returns a new reference. */
 export function calledOn(fn: Address, object: Address, name: string): Address {
-  const { PyList_SetItem, PyObject_CallObject } = cpython();
-  const put = (item: Address) => PyList_SetItem(helping("box"), 0n, shared(item));
-  try {
-    assertDone(put(object), "PyList_SetItem");
-    return newReference(PyObject_CallObject(fn, NULL), "PyObject_CallObject", name);
-  } catch (error) {
-    put(helping("none")); // it may be there still
-    throw error;
-  }
+  const { PyObject_CallFunctionObjArgs } = cpython();
+  return newReference(PyObject_CallFunctionObjArgs(fn, object, NULL), "PyObject_CallFunctionObjArgs", name);
 }
 
 /** A new reference to an attribute. */
@@ -158,6 +151,11 @@ const length = new BigInt64Array(1);
 export function textIn(object: Address): string {
   const at = newReference(cpython().PyUnicode_AsUTF8AndSize(object, length), "PyUnicode_AsUTF8AndSize");
   return new TextDecoder().decode(viewAt(at, Number(length[0]), API));
+}
+
+/** What a function of the helper's returns for an object: a new reference. */
+export function helped(name: string, object: Address, doing: string = name): Address {
+  return calledOn(helping(name), object, doing);
 }
 
 /** Functions of the helper's, by name, for good. */

@@ -16,6 +16,7 @@ import {
   attribute,
   called,
   cpython,
+  helped,
   helping,
   holding,
   newReference,
@@ -261,7 +262,7 @@ export function taken(object: Address, depth = 0): PythonValue {
   return withReference(object, () => {
     const kind = kindOf(object);
     if (kind !== undefined) return fromPython(object, kind, depth);
-    return withReference(called(helping("plain"), [shared(object)], "plain"), (plain) => {
+    return withReference(helped("plain", object), (plain) => {
       const kind = kindOf(plain);
       return kind === undefined ? new PythonObject(shared(plain)) : fromPython(plain, kind, depth);
     });
@@ -281,7 +282,7 @@ function fromPython(object: Address, kind: Kind, depth: number): PythonValue {
       return py.PyLong_AsLongLongAndOverflow(object, overflow) !== 0n;
     case "int": {
       const number = py.PyLong_AsLongLongAndOverflow(object, overflow);
-      if (overflow[0] !== 0) return BigInt(withReference(called(helping("str"), [shared(object)], "str"), textIn));
+      if (overflow[0] !== 0) return BigInt(withReference(helped("str", object), textIn));
       return Number.isSafeInteger(Number(number)) ? Number(number) : number;
     }
     case "float":
@@ -292,7 +293,7 @@ function fromPython(object: Address, kind: Kind, depth: number): PythonValue {
       assertDone(py.PyBytes_AsStringAndSize(object, place, size), "PyBytes_AsStringAndSize");
       return new Uint8Array(viewAt(place[0] as Address, Number(size[0]), API).buffer.slice(0));
     case "dict": {
-      const items = taken(called(helping("items"), [shared(object)], "items"), depth) as [string, PythonValue][] | null;
+      const items = taken(helped("items", object), depth) as [string, PythonValue][] | null;
       return items === null ? new PythonObject(shared(object)) : Object.fromEntries(items);
     }
     default:

@@ -155,6 +155,11 @@ export class UcxLane implements Lane, Advancing {
     return handle;
   }
 
+  /** Are all commands over, as far as is known? */
+  get isIdle(): boolean {
+    return this.#over === this.#given;
+  }
+
   /** The mark of the newest command. */
   get given(): number {
     return this.#given;

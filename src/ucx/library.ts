@@ -1,10 +1,13 @@
+import type { Address } from "../../ffi/address.ts";
 import * as status from "../../ffi/ucx/errors.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { SYMBOLS } from "../../ffi/ucx/symbols.ts";
 import { Checks } from "../core/checks.ts";
+import { thenUndo } from "../core/life/undo.ts";
 import { type Check, checkOf, type ErrorMaker, errorOf, type MadeAt, madeAtOf } from "../core/native/codes.ts";
 import { keptLibrary, libc } from "../core/native/libc.ts";
 import { libraryPaths, type Link } from "../core/native/library.ts";
+import { bytesAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 
 export const API = "ucx";
@@ -64,3 +67,16 @@ export const ucxError: ErrorMaker = errorOf({
 export const check: Check = checkOf(ucxError);
 
 export const made: MadeAt = madeAtOf(check);
+
+/** Bytes that UCX packs for others, and takes back. */
+export function packedBy(
+  fn: string,
+  pack: (out: BigUint64Array<ArrayBuffer>, length: BigUint64Array<ArrayBuffer>) => number,
+  release: (at: Address) => void,
+): Uint8Array<ArrayBuffer> {
+  const length = new BigUint64Array(1);
+  const at = made<Address>(fn, (out) => pack(out, length));
+  return thenUndo(`reading what ${fn} returned`, (undo) => bytesAt(at, Number(length[0]), API, undo).slice(), [
+    () => release(at),
+  ]);
+}

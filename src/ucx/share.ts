@@ -7,9 +7,8 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
-import { bytesAt } from "../core/native/pin.ts";
-import { API, check, made, ucp } from "./library.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { check, made, packedBy, ucp } from "./library.ts";
 import { packTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
@@ -38,7 +37,7 @@ export class UcxShare extends NativeObject {
     const undo: Undo = [];
     const name = `ucx share of ${placed.length === 1 ? describeLayout(placed[0].layout) : `${placed.length} tensors`}`;
     const [ticket, resource] = allOrNothing("sharing memory", () => {
-      const { ticket } = serve(context, placed, access, undo);
+      const ticket = serve(context, placed, access, undo);
       const owners = [owner, ...new Set(placed.map(({ owner }) => owner))];
       return [ticket, new Resource({ name, undo, owners })];
     }, undo);
@@ -59,22 +58,20 @@ export class UcxShare extends NativeObject {
   }
 }
 
-/** Has a worker of its own serve memory, until `undo` runs. */
-export function serve(
+/** Has a worker of its own serve memory, until `undo` runs. Returns the ticket. */
+function serve(
   context: UcpContextH,
   placed: readonly Placed[],
   access: "read" | "read-write",
   undo: Undo,
-): { readonly ticket: Uint8Array<ArrayBuffer>; readonly worker: UcpWorker } {
+): Uint8Array<ArrayBuffer> {
   const tensors = placed.map(({ layout, address }) => {
     const key = keyOf(context, register(context, address, layout.byteLength, undo));
     return { layout, address, key };
   });
   const worker = new UcpWorker(context, undo);
-  const serving = { look() {} };
-  worker.join(serving);
-  undo.push(() => worker.leave(serving));
-  return { ticket: packTicket({ access, worker: worker.address, tensors }), worker };
+  undo.push(worker.serve());
+  return packTicket({ access, worker: worker.address, tensors });
 }
 
 function register(context: UcpContextH, address: Address, byteLength: number, undo: Undo): UcpMemH {
@@ -89,8 +86,9 @@ function register(context: UcpContextH, address: Address, byteLength: number, un
 }
 
 function keyOf(context: UcpContextH, memory: UcpMemH): Uint8Array<ArrayBuffer> {
-  const length = new BigUint64Array(1);
-  const at = made<Address>("ucp_rkey_pack", (out) => ucp().ucp_rkey_pack(context, memory, out, length));
-  const release = () => ucp().ucp_rkey_buffer_release(at);
-  return thenUndo("reading a key", (undo) => bytesAt(at, Number(length[0]), API, undo).slice(), [release]);
+  return packedBy(
+    "ucp_rkey_pack",
+    (out, length) => ucp().ucp_rkey_pack(context, memory, out, length),
+    (at) => ucp().ucp_rkey_buffer_release(at),
+  );
 }

@@ -1,16 +1,14 @@
-import type { Address } from "../../ffi/address.ts";
 import { UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_THREAD_MODE_SINGLE } from "../../ffi/ucx/constants.ts";
 import { UCS_ERR_BUSY } from "../../ffi/ucx/errors.ts";
 import type { UcpContextH, UcpWorkerH } from "../../ffi/ucx/handles.ts";
 import { ucp_worker_params_t, writeUcpWorkerParams } from "../../ffi/ucx/structs.ts";
 import { messageOf, warn } from "../core/errors.ts";
 import { counted } from "../core/life/ledger.ts";
-import { thenUndo, type Undo } from "../core/life/undo.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { libc } from "../core/native/libc.ts";
-import { bytesAt } from "../core/native/pin.ts";
 import { ready } from "../core/native/poller.ts";
 import { Pace } from "../core/pace.ts";
-import { API, check, made, ucp } from "./library.ts";
+import { check, made, packedBy, ucp } from "./library.ts";
 
 /** Between two looks at commands for which no event comes: those whose other side hangs or has died. */
 const TICK_MS = 250;
@@ -64,7 +62,11 @@ export class UcpWorker {
     const fd = new Int32Array(1);
     check(ucp().ucp_worker_get_efd(handle, fd), "ucp_worker_get_efd");
     this.#fd = fd[0];
-    this.address = this.#addressOf();
+    this.address = packedBy(
+      "ucp_worker_get_address",
+      (out, length) => ucp().ucp_worker_get_address(handle, out, length),
+      (at) => ucp().ucp_worker_release_address(handle, at),
+    );
     all.add(this);
     undo.push(() => void all.delete(this));
   }
@@ -73,6 +75,13 @@ export class UcpWorker {
   join(one: Advancing): void {
     this.#advancing.add(one);
     if (!this.#isRunning) void this.#run();
+  }
+
+  /** Keeps it going for others, until what this returns is called. */
+  serve(): () => void {
+    const serving = { look() {} };
+    this.join(serving);
+    return () => this.leave(serving);
   }
 
   leave(one: Advancing): void {
@@ -125,15 +134,5 @@ export class UcpWorker {
       this.#isNamed = true;
       await new Promise((resolve) => setTimeout(resolve, TICK_MS));
     }
-  }
-
-  #addressOf(): Uint8Array<ArrayBuffer> {
-    const length = new BigUint64Array(1);
-    const at = made<Address>(
-      "ucp_worker_get_address",
-      (out) => ucp().ucp_worker_get_address(this.handle, out, length),
-    );
-    const release = () => ucp().ucp_worker_release_address(this.handle, at);
-    return thenUndo("reading an address", (undo) => bytesAt(at, Number(length[0]), API, undo).slice(), [release]);
   }
 }

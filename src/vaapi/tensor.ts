@@ -4,7 +4,7 @@ import { type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info
 import type { Layout } from "../core/layout/layout.ts";
 import type { Access } from "../core/memory/access.ts";
 import { Described, type DescribedPlane } from "../core/tensors/described.ts";
-import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
 import { workOn } from "./line.ts";
 import type { VaapiSurface } from "./surface.ts";
 
@@ -29,11 +29,6 @@ export class VaapiTensor extends Tensor<VaapiSurface> {
     const { layout, grant: { allocation, start }, rawHandle: surface } = this;
     const plane: SurfacePlane = { layout, allocation, start, surface, fdAccess: surface.fdAccess };
     return new Described(this.target, this.access, [plane]);
-  }
-
-  /** A part of it, in the same surface. */
-  protected derive(part: Part): VaapiTensor {
-    return new VaapiTensor(this.initOf(part));
   }
 }
 

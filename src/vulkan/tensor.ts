@@ -1,5 +1,5 @@
 import { Described, LatePlane } from "../core/tensors/described.ts";
-import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 
 /** Memory of a Vulkan device. Its handle is a {@link VulkanBuffer}; `layout.byteOffset` says where in it the elements begin. */
@@ -7,11 +7,6 @@ export class VulkanTensor extends Tensor<VulkanBuffer> {
   /** The host address of its first element, if the CPU sees the memory: the first read maps it. For mappers. */
   get address(): bigint | undefined {
     return this.described.range.address;
-  }
-
-  /** A part of it, in the same buffer. */
-  protected derive(part: Part): VulkanTensor {
-    return new VulkanTensor(this.initOf(part));
   }
 
   /** The buffer is mapped where its address is read: most routes need none. */

@@ -42,9 +42,17 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "ring-python": ["samepage"],
   "ring-cpu": ["a socket's bytes", "samepage"],
   "ring-echo": ["a socket's bytes", "samepage"],
-  "ucx-frames": ["a TCP socket", "UCX over tcp", "UCX over posix"],
-  "ucx-cpu": ["a TCP socket", "UCX over tcp", "UCX over posix"],
-  "ucx-echo": ["a TCP socket", "UCX over tcp", "UCX over posix"],
+  ...Object.fromEntries(
+    ["tcp", "posix"].flatMap((transport) => {
+      const ways = [`C over ${transport}`, `samepage over ${transport}`];
+      return [
+        [`ucx-frames-${transport}`, ways],
+        [`ucx-cpu-${transport}`, [...ways, "a TCP socket"]],
+        [`ucx-latency-${transport}`, [...ways, "a TCP socket"]],
+      ];
+    }),
+  ),
+  "ucx-frames": ["a TCP socket", "samepage over tcp", "samepage over posix", "C over tcp"],
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
   ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),

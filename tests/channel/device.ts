@@ -9,16 +9,12 @@ import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
-import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
+import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { command, FakeDriver } from "../unit/fakes.ts";
 import * as raw from "./raw.ts";
 
 /** Its tensors. */
-export class Made extends Tensor<number> {
-  protected derive(part: Part): Made {
-    return new Made(this.initOf(part));
-  }
-}
+export class Made extends Tensor<number> {}
 
 /** What an import was told. */
 export interface Told {

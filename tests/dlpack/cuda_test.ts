@@ -6,66 +6,26 @@ import { CudaContext } from "@samepage/interop/cuda";
 import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import * as cu from "../../ffi/cuda_driver/constants.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
-import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
-import type { Address } from "../../ffi/address.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { recordedTests } from "../cuda/recorded.ts";
+import { ARRAY, device, OF_ANOTHER_DEVICE, telling, THEIRS, told } from "../cuda/told.ts";
 import { lacking, peer } from "./peer.ts";
 import { structOf } from "./struct.ts";
 
 const MATRIX = { shape: [2, 3], dtype: "f32" } as const;
-/** Streams of other code's. */
-const [THEIRS, OF_ANOTHER_DEVICE] = [0x501n, 0x502n];
-/** Memory of other code's. */
-const ARRAY = 0x7000_0000_0000n as Address;
 
-const told: string[] = [];
-let isIdle = true;
-const on = (stream: bigint) => stream === THEIRS ? "theirs" : stream === 1n ? "legacy" : "ours";
-/** A call that is told of. */
-const tells = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
-  told.push(line(...args));
-  return 0;
-};
-
-const recorded = recordedTests({
-  cuMemsetD2D32Async: tells((...args) => `fill on ${on(args[5])}`),
-  cudaEventRecord: tells((_event, stream) => `record on ${on(stream)}`),
-  cudaStreamWaitEvent: tells((stream) => `wait on ${on(stream)}`),
-  cudaEventQuery: () => isIdle ? 0 : cudaErrorNotReady,
-  cudaStreamSynchronize: tells((stream) => `host waits for ${on(stream)}`),
-  cudaEventSynchronize: tells(() => "host waits for an event"),
-  cuStreamGetCtx: (stream: bigint, context: BigUint64Array) => {
-    context[0] = stream === OF_ANOTHER_DEVICE ? 0x1001n : 0x1000n;
-    return 0;
-  },
-  cuStreamGetCtx_v2: (stream: bigint, context: BigUint64Array) => {
-    context[0] = stream === OF_ANOTHER_DEVICE ? 0x1001n : 0x1000n;
-    return 0;
-  },
-  cuCtxGetDevice: (device: Int32Array) => {
-    device[0] = 1;
-    return 0;
-  },
-  cuPointerGetAttribute: (out: BigUint64Array, attribute: number) => {
-    if (attribute === cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) out[0] = BigInt(cu.CU_MEMORYTYPE_DEVICE);
-    else if (attribute === cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) out[0] = 0n;
-    else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) out[0] = ARRAY;
-    else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE) out[0] = 4096n;
-    return 0;
-  },
-});
+const recorded = recordedTests(telling(cu.CU_MEMORYTYPE_DEVICE));
 
 function test(name: string, run: (cuda: CudaContext) => void): void {
   recorded(
     name,
     () => {
-      isIdle = true;
+      device.isIdle = true;
       using cuda = CudaContext.open();
       told.length = 0;
       run(cuda);
-      isIdle = true;
+      device.isIdle = true;
     },
     {},
     lacking,
@@ -92,7 +52,7 @@ test("toDLPack() names the kind of CUDA's memory, and the device", (cuda) => {
 test("toDLPack() has the consumer's stream wait for ours, and ours for the consumer's, without the host", (cuda) => {
   using tensor = cuda.allocate(MATRIX);
   cuda.stream.fill(tensor, 1);
-  isIdle = false; // from now on, all work is in flight
+  device.isIdle = false; // from now on, all work is in flight
   told.length = 0;
   const loan = toDLPack(tensor, { stream: THEIRS });
   assertEquals(told, ["record on ours", "wait on theirs"]);
@@ -100,7 +60,7 @@ test("toDLPack() has the consumer's stream wait for ours, and ours for the consu
   peer.lend_and_release(loan.handOver());
   cuda.stream.fill(tensor, 2);
   assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
-  isIdle = true;
+  device.isIdle = true;
 });
 
 test("a context ends with a tensor whose release nobody has noticed", (cuda) => {
@@ -117,17 +77,17 @@ test("toDLPack() without a stream has the host wait, and -1 orders nothing", (cu
   toDLPack(tensor)[Symbol.dispose]();
   assertEquals(told, ["host waits for ours"]);
   cuda.stream.fill(tensor, 1);
-  isIdle = false;
+  device.isIdle = false;
   told.length = 0;
   toDLPack(tensor, { stream: -1 })[Symbol.dispose]();
   assertEquals(told, []);
-  isIdle = true;
+  device.isIdle = true;
 });
 
 test("toDLPack() takes CUDA's default stream by 1, and refuses 0 and streams of other devices", (cuda) => {
   using tensor = cuda.allocate(MATRIX);
   cuda.stream.fill(tensor, 1);
-  isIdle = false;
+  device.isIdle = false;
   told.length = 0;
   toDLPack(tensor, { stream: 1 })[Symbol.dispose]();
   assertEquals(told, ["record on ours", "wait on legacy"]);
@@ -137,22 +97,22 @@ test("toDLPack() takes CUDA's default stream by 1, and refuses 0 and streams of 
     "CUDA's default stream is 1, and that of each thread 2; -1 orders nothing.",
   ]);
   assertThrows(() => toDLPack(tensor, { stream: OF_ANOTHER_DEVICE }), ArgumentError, "it is of device 1");
-  isIdle = true;
+  device.isIdle = true;
 });
 
 test("toDLPack() takes a handle again whose stream of samepage's has ended", (cuda) => {
   using tensor = cuda.allocate(MATRIX);
   const stream = cuda.createStream();
   const { handle } = stream;
-  isIdle = false;
+  device.isIdle = false;
   cuda.stream.fill(tensor, 1);
   toDLPack(tensor, { stream: handle })[Symbol.dispose]();
-  isIdle = true;
+  device.isIdle = true;
   stream[Symbol.dispose]();
-  isIdle = false;
+  device.isIdle = false;
   cuda.stream.fill(tensor, 2);
   toDLPack(tensor, { stream: handle })[Symbol.dispose]();
-  isIdle = true;
+  device.isIdle = true;
 });
 
 test("fromDLPack() takes memory of the device that the struct names, and of no other", (cuda) => {

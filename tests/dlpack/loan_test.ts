@@ -2,7 +2,15 @@
 
 import { markAsUntransferable } from "node:worker_threads";
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, DisposedError, type DType, host, type HostTensor, ledger } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  type DType,
+  host,
+  type HostTensor,
+  ledger,
+} from "@samepage/interop";
 import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import type { Address } from "../../ffi/address.ts";
@@ -102,6 +110,26 @@ Deno.test("handOver() gives the struct away once, and dispose() does nothing fro
   peer.lend_and_release(address);
   assertEquals([loan.isReleased, `${loan}`], [true, "DLPack loan of host tensor [2,3] f32 (released)"]);
   tensor.view(); // at once: nobody has to wait for a timer
+});
+
+Deno.test("takeBack() ends a loan whose consumer has refused the struct", () => {
+  const before = ledger.alive;
+  {
+    using tensor = host.allocate(MATRIX);
+    const loan = toDLPack(tensor);
+    const address = loan.handOver();
+    assertThrows(() => fromDLPack(address, { contexts: [] }), ArgumentError);
+    assertThrows(() => tensor.view(), AccessError);
+    for (let i = 0; i < 2; i++) loan.takeBack(); // idempotent
+    assertEquals([loan.isReleased, tensor.view().length], [true, 6]);
+    const other = toDLPack(tensor);
+    other.takeBack(); // that was never handed over
+    const third = toDLPack(tensor);
+    peer.lend_and_release(third.handOver());
+    tensor.view();
+    third.takeBack(); // that was released, and whose memory may be another's
+  }
+  assertEquals(ledger.alive, before);
 });
 
 Deno.test("dispose() gives back what nobody has taken over", () => {

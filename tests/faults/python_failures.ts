@@ -27,6 +27,7 @@ export const PYTHON: Failures<CPython> = {
   PyObject_Type: none,
   PyObject_GetAttrString: none,
   PyObject_CallObject: none,
+  PyObject_CallFunctionObjArgs: none,
   PyTuple_New: none,
   PyTuple_SetItem: taking,
   PyList_New: none,

@@ -140,6 +140,7 @@ const ASKED_AGAIN: readonly string[] = [
   "levelzero.zeEventHostSynchronizeAsync",
   "egl.eglClientWaitSync",
   "egl.eglClientWaitSyncAsync",
+  "gstreamer.gst_element_get_stateAsync", // a change of state interrupts it
   "sycl.DPCTLEvent_Copy", // for a wait on another thread
   "sycl.DPCTLEvent_WaitAndThrow",
   "sycl_wait.DPCTLEvent_WaitAndThrow",

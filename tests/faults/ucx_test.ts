@@ -65,7 +65,7 @@ test("a ring", async () => {
   const path = freshPath();
   await using ring = create(rings, path, 2);
   await using reader = await open(rings, path);
-  const signal = AbortSignal.timeout(2_000);
+  const signal = AbortSignal.timeout(20_000);
   await ring.joined({ signal });
   const published = await ring.next({ signal });
   await ring.publish(published);

@@ -406,6 +406,18 @@ test("a frame that an encoder keeps can be read and not written, by the host and
   assertEquals(out.kept, 0);
 }, missing ?? (HERE.includes("pocl") ? undefined : "PoCL"));
 
+test("a frame cannot be written from the call of write() on", async (there) => {
+  const { ffmpeg, graph, folder } = there;
+  const gray = imageInfo({ format: "GRAY8", width: 64, height: 48 });
+  await using out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", frameRate: 25 });
+  await using picture = host.allocateFrame(gray, { rowAlign: 64 });
+  await using mapped = graph.map(picture, ffmpeg) as Frame<FFmpegTensor>;
+  const written = out.write(mapped);
+  assertThrows(() => graph.map(mapped, host), AccessError, "lent");
+  await written;
+  await out.close();
+});
+
 test("frames that an encoder's threads work on are let go of without another call", async (there) => {
   const { ffmpeg, graph, folder } = there;
   const full = { ...imageInfo({ format: "I420", width: 1280, height: 720 }), colour: { range: "full" as const } };

@@ -58,6 +58,15 @@ test("without machine code, most frames are the host's", async (gst) => {
   assert(ours.filter(({ isOurs }) => isOurs).length >= 8, JSON.stringify(ours));
 });
 
+test("without machine code, the pipeline may be asked to play while a loop waits for the first frame", async (gst) => {
+  await using pipeline = gst.launch(`${PICTURES} ! appsink name=out sync=false`);
+  const frames = Array.fromAsync(pipeline.sink("out", { into: host, machineCode: false }));
+  const ended = pipeline.ended();
+  for (const frame of await frames) frame[Symbol.dispose]();
+  assertEquals((await frames).length, 12);
+  assertEquals(await ended, true);
+});
+
 test("play() has the buffers made, too, as do two sinks of one pipeline", async (gst) => {
   const branch = (name: string) => `${PICTURES} ! appsink name=${name} sync=false `;
   await using pipeline = gst.launch(branch("a") + branch("b"));

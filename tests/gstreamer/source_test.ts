@@ -88,9 +88,11 @@ withPipeline("source() takes a stream that is piped to it", THROUGH, async (ther
   for (const frame of frames) await frame[Symbol.asyncDispose]();
 });
 
+const FULL = "appsrc name=in ! appsink max-buffers=1 sync=false";
+
 withPipeline(
   "a write waits while the source is full, and the bytes are GStreamer's until it has let go",
-  "appsrc name=in ! appsink max-buffers=1 sync=false",
+  FULL,
   async ({ pipeline, frame }) => {
     const writer = pipeline.source("in", GRAY, { queue: 2 }).getWriter();
     const frames = Array.from({ length: 5 }, (_, i) => frame(i));
@@ -129,6 +131,57 @@ withPipeline(
     for (const each of frames) await each[Symbol.asyncDispose]();
   },
 );
+
+test("the end of a context ends a pipeline that keeps frames of it", async () => {
+  const gst = await GStreamerContext.open();
+  using graph = new MapperGraph([host, gst]);
+  using picture = host.allocateFrame(GRAY, { rowAlign: 64 });
+  const frame = graph.map(picture, gst, { access: "read" }) as Frame<GStreamerTensor>;
+  const pipeline = gst.launch(FULL); // nothing takes frames out of it
+  await pipeline.source("in", GRAY).getWriter().write(frame);
+  const ended = gst[Symbol.asyncDispose]();
+  assertEquals(await Promise.race([ended, sleep(10_000).then(() => "waits")]), undefined);
+  assert(!frame.resource.isLive && !pipeline.resource.isLive);
+});
+
+withPipeline("a write that waits while the pipeline is stopped, and plays again, says so", FULL, async (there) => {
+  const { pipeline, frame } = there;
+  const writer = pipeline.source("in", GRAY, { queue: 1 }).getWriter();
+  const frames = Array.from({ length: 6 }, (_, i) => frame(i));
+  let written = 0;
+  const writes = Promise.allSettled(frames.map((each) => writer.write(each).then(() => written++)));
+  await until(() => written >= 3);
+  const changes = Promise.allSettled([pipeline.stop(), pipeline.play()]);
+  for (const write of await Promise.race([writes, changes.then(() => [])])) {
+    if (write.status === "rejected") assertMatch(`${write.reason}`, /takes no more frames: it was stopped/);
+  }
+  await pipeline.stop();
+  await Promise.all([writes, changes]);
+  for (const each of frames) await each[Symbol.asyncDispose]();
+});
+
+withPipeline("play() goes on where the pipeline was stopped, and plays again, meanwhile", THROUGH, async (there) => {
+  const { pipeline, graph, frame } = there;
+  const writer = pipeline.source("in", GRAY).getWriter();
+  const played = pipeline.play(); // it waits for a first frame
+  await sleep(20);
+  const changes = Promise.allSettled([pipeline.stop(), pipeline.play()]);
+  using each = frame(7);
+  await writer.write(each);
+  await writer.close();
+  assertEquals(await firsts({ pipeline, graph }), [7]);
+  await played;
+  await changes;
+});
+
+withPipeline("flush() does nothing to a pipeline that is stopped meanwhile", THROUGH, async ({ pipeline, frame }) => {
+  const writer = pipeline.source("in", GRAY).getWriter();
+  using each = frame(1);
+  await writer.write(each);
+  const flushed = pipeline.flush();
+  await pipeline.stop();
+  await flushed;
+});
 
 const YUV: FrameInfo = {
   ...imageInfo({ format: "NV12", width: 32, height: 16, colour: { matrix: "bt709", range: "limited" } }),

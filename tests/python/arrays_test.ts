@@ -102,6 +102,15 @@ for (const [library, modules] of [["cupy", "cupy"], ["jax", "jax"]] as const) {
   });
 }
 
+test("fromArray() lets go of a buffer that it refuses to write", [], () => {
+  const python = Python.open();
+  python.run("kept = bytearray(8)");
+  using array = python.run<PythonObject>("memoryview(kept).toreadonly()");
+  assertThrows(() => python.fromArray(array, { contexts: [host], access: "read-write" }), AccessError, "read only");
+  array[Symbol.dispose]();
+  python.run("kept.extend(b'more')"); // Python refuses that while anybody has its buffer
+});
+
 test("both see what the other writes, in one place", ["numpy"], () => {
   const python = Python.open();
   using tensor = host.allocate({ shape: [2, 3], dtype: "f32" });

@@ -1,53 +1,16 @@
 // CUDA's memory as arrays of a library that Python stands in for, by a recording: what each is told, and what waits.
 
-import { assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, host } from "@samepage/interop";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { AccessError, ArgumentError, host } from "@samepage/interop";
 import { CudaContext, type CudaTensor } from "@samepage/interop/cuda";
-import { type ArrayLibrary, Python, type PythonObject } from "@samepage/interop/python";
-import { cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
+import { type ArrayLibrary, Python, PythonError, type PythonObject } from "@samepage/interop/python";
 import * as cu from "../../ffi/cuda_driver/constants.ts";
+import { until } from "../conformance/bytes.ts";
 import { recordedTests } from "../cuda/recorded.ts";
+import { ARRAY, device, telling, THEIRS, told } from "../cuda/told.ts";
 import { lacking } from "./help.ts";
 
-/** A stream of the library's. */
-const THEIRS = 0x501n;
-/** Memory of the library's that is page-locked. */
-const PINNED = 0x7000_0000_0000n;
-
-const told: string[] = [];
-let isIdle = true;
-const on = (stream: bigint) => stream === THEIRS ? "theirs" : stream === 1n ? "legacy" : "ours";
-const tells = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
-  told.push(line(...args));
-  return 0;
-};
-const waits = () => {
-  isIdle = true;
-  told.push("host waits");
-  return 0;
-};
-const contextOf = (_stream: bigint, context: BigUint64Array) => {
-  context[0] = 0x1000n;
-  return 0;
-};
-
-const recorded = recordedTests({
-  cudaEventRecord: tells((_event, stream) => `record on ${on(stream)}`),
-  cudaStreamWaitEvent: tells((stream) => `wait on ${on(stream)}`),
-  cudaStreamSynchronize: waits,
-  cudaEventSynchronize: waits,
-  cuMemsetD2D32Async: tells((...args) => `fill on ${on(args[5])}`),
-  cudaEventQuery: () => isIdle ? 0 : cudaErrorNotReady,
-  cuStreamGetCtx: contextOf,
-  cuStreamGetCtx_v2: contextOf,
-  cuPointerGetAttribute: (out: BigUint64Array, attribute: number) => {
-    if (attribute === cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) out[0] = BigInt(cu.CU_MEMORYTYPE_HOST);
-    else if (attribute === cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) out[0] = 0n;
-    else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE) out[0] = 4096n;
-    else out[0] = PINNED;
-    return 0;
-  },
-});
+const recorded = recordedTests(telling(cu.CU_MEMORYTYPE_HOST));
 
 /** A library that takes each tensor on a stream of its own, and lends page-locked memory that its struct says is the CPU's. */
 const LIBRARY = `
@@ -58,6 +21,7 @@ api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 NEW, USED = b"dltensor_versioned", b"used_dltensor_versioned"
 calls = []
+keeps = None
 
 class Array:
     def __init__(self, lent):
@@ -67,6 +31,9 @@ class Array:
         capsule = lent.__dlpack__(max_version=(1, 0), **options)
         self.at = api.PyCapsule_GetPointer(capsule, NEW)
         api.PyCapsule_SetName(capsule, USED)
+        if keeps is not None:
+            keeps.append(self)
+            raise ValueError("too large")
 
     def __del__(self):
         if hasattr(self, "at"):
@@ -81,7 +48,7 @@ class Pinned:
 
     def __dlpack__(self, *, stream=None, max_version=None):
         assert stream is None, "stream should be None on cpu."
-        words = [1, 0, 0, 0, ${PINNED}, 1, 1 | 2 << 32 | 32 << 40 | 1 << 48, ctypes.addressof(self.shape), 0, 0]
+        words = [1, 0, 0, 0, ${ARRAY}, 1, 1 | 2 << 32 | 32 << 40 | 1 << 48, ctypes.addressof(self.shape), 0, 0]
         self.struct = (ctypes.c_uint64 * len(words))(*words)
         return api.PyCapsule_New(ctypes.addressof(self.struct), NEW, None)
 
@@ -95,17 +62,17 @@ for name in ("torch", "cupy"):
 sys.modules["jax"], sys.modules["jax.dlpack"] = types.ModuleType("jax"), types.SimpleNamespace(from_dlpack=turning)
 `;
 
-function test(name: string, run: (cuda: CudaContext, python: Python) => void): void {
+function test(name: string, run: (cuda: CudaContext, python: Python) => unknown): void {
   recorded(
     name,
-    () => {
-      isIdle = true;
+    async () => {
+      device.isIdle = true;
       using cuda = CudaContext.open();
       const python = Python.open();
       python.run(LIBRARY);
       python.run("stream = number", { number: THEIRS });
-      run(cuda, python);
-      isIdle = true;
+      await run(cuda, python);
+      device.isIdle = true;
     },
     {},
     lacking(),
@@ -134,11 +101,11 @@ test("toArray() orders both streams on the device, and asks a library once which
   const turns = (count: number) => {
     for (let i = 0; i < count; i++) {
       told.length = 0;
-      isIdle = false;
+      device.isIdle = false;
       cuda.stream.fill(tensor, 1);
       const array = python.toArray(tensor, "torch");
       array[Symbol.dispose]();
-      isIdle = true;
+      device.isIdle = true;
     }
   };
   turns(2);
@@ -147,10 +114,10 @@ test("toArray() orders both streams on the device, and asks a library once which
   assertEquals(python.run("calls"), [Number(THEIRS)]);
   assertEquals(told.slice(-2), ["record on ours", "wait on theirs"]);
   told.length = 0;
-  isIdle = false;
+  device.isIdle = false;
   cuda.stream.fill(tensor, 1);
   assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
-  isIdle = true;
+  device.isIdle = true;
 });
 
 test("toArray() has the host wait for a library that asks for another stream each time", (cuda, python) => {
@@ -159,11 +126,28 @@ test("toArray() has the host wait for a library that asks for another stream eac
     python.run("calls.clear()");
     cuda.stream.fill(tensor, 1);
     told.length = 0;
-    isIdle = false;
+    device.isIdle = false;
     using array = python.toArray(tensor, "jax");
-    assertEquals([array.get("device"), python.run("len(calls)"), told.at(-1)], [[2, 0], tries, "host waits"]);
+    assertEquals([array.get("device"), python.run("len(calls)"), told.at(-1)], [[2, 0], tries, "host waits for ours"]);
   }
 });
+
+test(
+  "toArray() has a dispose throw where a library fails and keeps the bytes, though other threads run",
+  async (cuda, python) => {
+    const tensor = cuda.pinned.allocate(MATRIX);
+    python.run("import threading; over = threading.Event(); keeps = []; threading.Thread(target=over.wait).start()");
+    assertThrows(() => python.toArray(tensor, "torch"), PythonError, "torch.from_dlpack: ValueError: too large.");
+    assertThrows(
+      () => tensor[Symbol.dispose](),
+      AccessError,
+      "torch.from_dlpack took the bytes, failed, and has them still.",
+    );
+    assertEquals(tensor.resource.state, "closing");
+    python.run("keeps, kept = None, keeps; kept.clear(); over.set()");
+    assert(await until(() => tensor.resource.state === "freed"));
+  },
+);
 
 test("fromArray() refuses an array of another device before its library is asked for it", (cuda, python) => {
   using array = python.run<PythonObject>(
@@ -175,5 +159,5 @@ test("fromArray() refuses an array of another device before its library is asked
 test("fromArray() takes page-locked memory without a stream, for the context of CUDA", (cuda, python) => {
   using array = python.run<PythonObject>("Pinned()");
   using tensor = python.fromArray(array, { contexts: [host, cuda] }) as CudaTensor;
-  assertEquals([cuda.is(tensor), tensor.address, tensor.memory, tensor.shape], [true, PINNED, "pinned", [4]]);
+  assertEquals([cuda.is(tensor), tensor.address, tensor.memory, tensor.shape], [true, ARRAY, "pinned", [4]]);
 });

@@ -1,10 +1,9 @@
-// The two files that the guide begins with.
+// The programs of the guide, as they are written there.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertNotEquals } from "@std/assert";
+import { certifiedTest, GUIDE } from "./certificate.ts";
 import { ucxTest } from "./help.ts";
 import { SECRET, unusedPort } from "./ring_help.ts";
-
-const GUIDE = new URL("../../docs/guides/between-machines.md", import.meta.url);
 
 function run(file: string, socket: string): Deno.ChildProcess {
   const config = new URL("../../deno.json", import.meta.url).pathname;
@@ -33,18 +32,34 @@ ucxTest("the guide's two files share a picture, and read it", async () => {
   }
 });
 
+/** Shows what the camera has filmed. */
+async function film(folder: string, address: string): Promise<void> {
+  const camera = run(`${folder}/camera.ts`, address);
+  let shown = "";
+  while (shown === "") { // it may come before the camera listens
+    shown = new TextDecoder().decode((await run(`${folder}/screen.ts`, address).output()).stdout);
+  }
+  assertEquals(shown, "1 1\n2 2\n3 3\n");
+  assertEquals((await camera.output()).code, 0);
+}
+
 ucxTest("the guide's camera and screen hand frames on", async () => {
   const folder = await Deno.makeTempDir();
   try {
     await writeFiles(folder);
-    const port = unusedPort();
-    const camera = run(`${folder}/camera.ts`, port);
-    const screen = async () => (await run(`${folder}/screen.ts`, port).output()).stdout;
-    let shown = "";
-    while (shown === "") shown = new TextDecoder().decode(await screen()); // it may come before the camera listens
-    assertEquals(shown, "1 1\n2 2\n3 3\n");
-    assertEquals((await camera.output()).code, 0);
+    await film(folder, unusedPort());
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+certifiedTest("the guide's camera and screen meet by TLS", async (folder) => {
+  await writeFiles(folder);
+  for (const name of ["camera.ts", "screen.ts"]) {
+    const text = await Deno.readTextFile(`${folder}/${name}`);
+    const changed = text.replace("ucx.rings({ secret })", "tlsRings(ucx, secret)");
+    assertNotEquals(changed, text);
+    await Deno.writeTextFile(`${folder}/${name}`, `import { tlsRings } from "./tls.ts";\n${changed}`);
+  }
+  await film(folder, `localhost:${unusedPort()}`);
 });

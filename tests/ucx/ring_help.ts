@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { host } from "../../mod.ts";
+import { type FrameInfo, host, imageInfo } from "../../mod.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../src/channel/mod.ts";
 import { UcxContext, type UcxRings } from "../../src/ucx/mod.ts";
 import { type HostFrame, INFO } from "../channel/ring_help.ts";
@@ -29,14 +29,18 @@ export function unix() {
   };
 }
 
+/** Frames that do not come inside of their notices: UCX moves them once the reader has a place for them. */
+export const LARGE = imageInfo({ format: "NV12", width: 640, height: 480 });
+
 export function create(
   rings: UcxRings,
   address: string,
   frames = 3,
   whenFull: WhenFull = "wait",
+  info: FrameInfo = INFO,
 ): RingWriter<HostFrame> {
   using made = new DisposableStack();
-  const memory = Array.from({ length: frames }, () => made.use(host.allocateFrame(INFO)));
+  const memory = Array.from({ length: frames }, () => made.use(host.allocateFrame(info)));
   const ring = rings.create(address, { frames: memory, whenFull });
   made.move();
   return ring;

@@ -1,18 +1,21 @@
 // What the other side of a ring over UCX may say that is wrong: on the socket, and in notices.
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { NULL } from "../../ffi/address.ts";
+import type { UCP } from "../../ffi/ucx/functions.ts";
 import { host, NativeCallError } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
 import { encodedNotice, NOTICES } from "../../src/channel/ring/notice.ts";
 import type { Conn } from "../../src/ucx/mod.ts";
 import { assertKnown, helloIn, secretOf } from "../../src/ucx/ring/handshake.ts";
+import { ucp } from "../../src/ucx/library.ts";
 import { UcxLink } from "../../src/ucx/ring/link.ts";
 import { described, roomFor } from "../../src/ucx/ring/memory.ts";
 import { Stream } from "../../src/ucx/ring/stream.ts";
 import { undoAll } from "../../src/core/life/undo.ts";
 import { warningsOf } from "../warnings.ts";
 import { ucxTest } from "./help.ts";
-import { create, freshPath, INFO, open, openRings, publish, SECRET, unix, until, valueOf } from "./ring_help.ts";
+import { create, freshPath, INFO, LARGE, open, openRings, publish, SECRET, unix, until, valueOf } from "./ring_help.ts";
 
 /** All 20,000 take some ten seconds: SAMEPAGE_MESSAGES=20000. */
 const COUNT = Number(Deno.env.get("SAMEPAGE_MESSAGES") ?? 400);
@@ -51,11 +54,13 @@ function refused(read: (bytes: Uint8Array<ArrayBuffer>) => void, bytes: Uint8Arr
 
 Deno.test(`helloIn() refuses ${COUNT} mutated messages, or reads what is whole`, () => {
   const worker = new Uint8Array(50).fill(1).toBase64();
-  const hello = new TextEncoder().encode(JSON.stringify({ worker, published: "77", released: "78", notices: 2 }));
-  assertEquals(helloIn(hello).published, 77n);
+  const hello = new TextEncoder().encode(
+    JSON.stringify({ worker, sends: "77", takes: "78", frames: "79", notices: 2 }),
+  );
+  assertEquals(helloIn(hello).tags, { sends: 77n, takes: 78n, frames: 79n });
   const count = refused((bytes) => {
-    const { worker, published, released } = helloIn(bytes);
-    assert(worker.length > 0 && published !== released && worker[0] % 16 < 2);
+    const { worker, tags: { sends, takes } } = helloIn(bytes);
+    assert(worker.length > 0 && sends !== takes && worker[0] % 16 < 2);
   }, hello);
   assert(count > COUNT / 2, `${count}`);
 });
@@ -65,9 +70,9 @@ Deno.test(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes w
   const count = refused((bytes) => {
     const undo: (() => void)[] = [];
     try {
-      const { frame, byteLength } = roomFor(bytes, [host], () => true, undo);
+      const { frame, bytes: { length } } = roomFor(bytes, [host], () => true, undo);
       using _ = frame;
-      assert(byteLength >= 64 * 16, `${byteLength}`);
+      assert(length >= 64 * 16, `${length}`);
     } catch (error) {
       if (!(error instanceof NativeCallError)) throw error; // more memory than there is
     } finally {
@@ -204,8 +209,8 @@ async function sending(
   use: () => Promise<void>,
 ): Promise<void> {
   const { sendNow } = UcxLink.prototype;
-  UcxLink.prototype.sendNow = function (bytes) {
-    return sendNow.call(this, change(bytes) ?? bytes);
+  UcxLink.prototype.sendNow = function (bytes, published) {
+    return sendNow.call(this, change(bytes) ?? bytes, published);
   };
   try {
     await use();
@@ -256,3 +261,61 @@ for (
     await until(() => ring.readers === 0, "no reader");
   });
 }
+
+/** Has all frames that are messages of their own be sent with so many bytes more or less, or not at all. */
+async function resized(change: bigint | undefined, use: () => Promise<void>): Promise<void> {
+  const calls = ucp() as { ucp_tag_send_nbx: UCP["ucp_tag_send_nbx"] };
+  const { ucp_tag_send_nbx } = calls;
+  calls.ucp_tag_send_nbx = (endpoint, at, count, tag, param) => {
+    if (count < 100_000n) return ucp_tag_send_nbx(endpoint, at, count, tag, param);
+    return change === undefined ? NULL : ucp_tag_send_nbx(endpoint, at, count + change, tag, param);
+  };
+  try {
+    await use();
+  } finally {
+    calls.ucp_tag_send_nbx = ucp_tag_send_nbx;
+  }
+}
+
+for (
+  const [what, change, error] of [
+    ["too short", -1n, MessageError],
+    ["too long", 1n, MessageError],
+    ["announced, and never comes", undefined, NativeCallError],
+  ] as const
+) {
+  ucxTest(`ring: a frame that is ${what} is an error, and the end`, async () => {
+    const { ucx, rings } = openRings(["tcp"], { timeout: 500 });
+    await using _ = ucx;
+    const path = freshPath();
+    await using ring = create(rings, path, 2, "wait", LARGE);
+    await using reader = await open(rings, path);
+    await ring.joined();
+    await resized(change, async () => {
+      await publish(ring, 1);
+      await assertRejects(() => reader.next(), error);
+    });
+    assertEquals(reader.resource.isLive, false);
+    await until(() => ring.readers === 0, "no reader");
+  });
+}
+
+ucxTest("ring: a notice of a small frame without the frame is an error, and the end", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 2);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  const { sendNow } = UcxLink.prototype;
+  UcxLink.prototype.sendNow = function (bytes) {
+    return sendNow.call(this, bytes);
+  };
+  try {
+    await publish(ring, 1);
+  } finally {
+    UcxLink.prototype.sendNow = sendNow;
+  }
+  await assertRejects(() => reader.next(), MessageError, "there is no frame in its 24 bytes");
+  await until(() => ring.readers === 0, "no reader");
+});

@@ -5,10 +5,12 @@ import { NativeCallError } from "../../mod.ts";
 import { Child } from "./child.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
 import { networkTest, run } from "./network.ts";
-import { create, freshPath, open, openRings, publish, until, valueOf } from "./ring_help.ts";
+import { create, freshPath, INFO, LARGE, open, openRings, publish, until, valueOf } from "./ring_help.ts";
 
-const side = (name: string, transport: string, path: string, timeout: number) =>
-  new Child("ring_side.ts", [name, transport, "lo", path, `${timeout}`]);
+const side = (name: string, transport: string, path: string, timeout: number, size = "small") =>
+  new Child("ring_side.ts", [name, transport, "lo", path, `${timeout}`, size]);
+
+const SIZES = { small: INFO, large: LARGE };
 
 for (const transport of TRANSPORTS) {
   ucxTest(`ring: another process gets each frame over ${transport}`, async () => {
@@ -25,28 +27,30 @@ for (const transport of TRANSPORTS) {
     }
   });
 
-  ucxTest(`ring: a reader that is killed gives its frames back, over ${transport}`, async () => {
-    const path = freshPath();
-    const { ucx, rings } = openRings([transport]);
-    await using _ = ucx;
-    await using ring = create(rings, path, 2);
-    await using reader = side("reader", transport, path, 10_000);
-    assertEquals(await reader.line(), "ready");
-    await ring.joined();
-    await publish(ring, 1);
-    assertEquals(await reader.ask("next"), "1"); // and it keeps it
-    await publish(ring, 2);
-    reader.signal("SIGKILL");
-    for (let i = 3; i <= 6; i++) await publish(ring, i);
-    await ring.flush({ signal: AbortSignal.timeout(30_000) });
-    assertEquals(ring.readers, 0);
-  });
+  for (const [size, info] of Object.entries(SIZES)) {
+    ucxTest(`ring: a reader that is killed gives its ${size} frames back, over ${transport}`, async () => {
+      const path = freshPath();
+      const { ucx, rings } = openRings([transport]);
+      await using _ = ucx;
+      await using ring = create(rings, path, 2, "wait", info);
+      await using reader = side("reader", transport, path, 10_000);
+      assertEquals(await reader.line(), "ready");
+      await ring.joined();
+      await publish(ring, 1);
+      assertEquals(await reader.ask("next"), "1"); // and it keeps it
+      await publish(ring, 2);
+      reader.signal("SIGKILL");
+      for (let i = 3; i <= 6; i++) await publish(ring, i);
+      await ring.flush({ signal: AbortSignal.timeout(30_000) });
+      assertEquals(ring.readers, 0);
+    });
+  }
 
   ucxTest(`ring: a reader that hangs is given up after the timeout, over ${transport}`, async () => {
     const path = freshPath();
     const { ucx, rings } = openRings([transport], { timeout: 500 });
     await using _ = ucx;
-    await using ring = create(rings, path, 2);
+    await using ring = create(rings, path, 2, "wait", LARGE);
     await using reader = side("reader", transport, path, 500);
     assertEquals(await reader.line(), "ready");
     await ring.joined();
@@ -60,21 +64,26 @@ for (const transport of TRANSPORTS) {
     assertMatch(await reader.ask("next"), /^(UCS_ERR_\w+|the end)$/);
   });
 
-  ucxTest(`ring: a writer that is killed is the end for its readers, over ${transport}`, async () => {
-    const path = freshPath();
-    await using writer = side("writer", transport, path, 10_000);
-    assertEquals(await writer.line(), "ready");
-    const { ucx, rings } = openRings([transport]);
-    await using _ = ucx;
-    await using reader = await open(rings, path);
-    while (await writer.ask("readers") !== "1");
-    assertEquals(await writer.ask("publish 7"), "1");
-    using frame = (await reader.next())!;
-    const end = reader.next();
-    writer.signal("SIGKILL");
-    assertEquals(await end, undefined);
-    assertEquals(valueOf(frame), 7); // it has it, whatever becomes of the writer
-  });
+  for (const size of Object.keys(SIZES)) {
+    ucxTest(
+      `ring: a writer of ${size} frames that is killed is the end for its readers, over ${transport}`,
+      async () => {
+        const path = freshPath();
+        await using writer = side("writer", transport, path, 10_000, size);
+        assertEquals(await writer.line(), "ready");
+        const { ucx, rings } = openRings([transport]);
+        await using _ = ucx;
+        await using reader = await open(rings, path);
+        while (await writer.ask("readers") !== "1");
+        assertEquals(await writer.ask("publish 7"), "1");
+        using frame = (await reader.next())!;
+        const end = reader.next();
+        writer.signal("SIGKILL");
+        assertEquals(await end, undefined);
+        assertEquals(valueOf(frame), 7); // it has it, whatever becomes of the writer
+      },
+    );
+  }
 
   ucxTest(`ring: a writer that hangs is given up by its readers, over ${transport}`, async () => {
     const path = freshPath();
@@ -95,7 +104,7 @@ for (const transport of TRANSPORTS) {
 networkTest("ring: two machines, and a network that is away for a moment and then for good", async (network) => {
   const address = "10.83.7.1:7000";
   const at = (name: string, device: string, role: string, timeout: number) =>
-    new Child("ring_side.ts", [role, "tcp", device, address, `${timeout}`], network.in(name));
+    new Child("ring_side.ts", [role, "tcp", device, address, `${timeout}`, "large"], network.in(name));
   await using writer = at(network.owner, "sp0", "writer", 8_000);
   assertEquals(await writer.line(), "ready");
   await using reader = at(network.reader, "sp1", "reader", 8_000);

@@ -1,14 +1,14 @@
 /**
- * One side of a ring, in tests: `ring_side.ts writer|reader TRANSPORTS DEVICE ADDRESS TIMEOUT [DROP]`. It does what each line of its
+ * One side of a ring, in tests: `ring_side.ts writer|reader TRANSPORTS DEVICE ADDRESS TIMEOUT SIZE`. It does what each line of its
  * input says, and prints what came of it: a value, or the name of a failure.
  *
  * @module
  */
 import { NativeCallError } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
-import { create, type HostFrame, open, publish, SECRET, unix, valueOf } from "./ring_help.ts";
+import { create, type HostFrame, INFO, LARGE, open, publish, SECRET, unix, valueOf } from "./ring_help.ts";
 
-const [side, transports, device, address, timeout] = Deno.args;
+const [side, transports, device, address, timeout, size] = Deno.args;
 const ucx = UcxContext.open({ transports: transports.split(","), devices: [device] });
 const how = address.startsWith("/") ? unix() : { secret: SECRET };
 const rings = ucx.rings({ ...how, timeout: Number(timeout) });
@@ -25,7 +25,7 @@ async function* lines(): AsyncGenerator<string> {
 type Commands = Readonly<Record<string, (argument: string) => Promise<unknown>>>;
 
 async function writer(): Promise<Commands> {
-  const ring = create(rings, address, 2);
+  const ring = create(rings, address, 2, "wait", size === "large" ? LARGE : INFO);
   return await Promise.resolve({
     readers: () => Promise.resolve(ring.readers),
     publish: (value) => publish(ring, Number(value)),

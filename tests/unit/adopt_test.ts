@@ -10,15 +10,11 @@ import { type AdoptedPlane, adoptFrame, type Adoption, adoptTensor, attaching } 
 import { Frame } from "../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../src/core/tensors/mapped.ts";
 import { Metadata } from "../../src/core/tensors/metadata.ts";
-import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
+import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { FakeWork } from "./fakes.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
-class Plane extends Tensor {
-  protected derive(part: Part): Plane {
-    return new Plane(this.initOf(part));
-  }
-}
+class Plane extends Tensor {}
 
 /** Memory whose tensors are made of strings and numbers; the plane `"broken"` cannot be made. */
 class Kind extends PermanentContext<Plane> implements MemoryTarget<Plane> {

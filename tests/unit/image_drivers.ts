@@ -41,8 +41,8 @@ export interface Mapping {
 
 /** A tensor over either. */
 export class Made<H> extends Tensor<H> {
-  protected derive(part: Part): Made<H> {
-    return new Made(this.initOf(part));
+  protected override derive(part: Part): Made<H> {
+    return super.derive(part) as Made<H>;
   }
   protected override describe(): Described {
     const { layout, grant: { allocation, start } } = this;

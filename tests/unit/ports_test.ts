@@ -26,7 +26,7 @@ import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { Described } from "../../src/core/tensors/described.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
-import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
+import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
 import { warningsOf } from "../warnings.ts";
@@ -34,11 +34,7 @@ import { command, FakeDriver, type FakeLane, FakeMaker } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 /** A tensor of a kind that is made up here. */
-class Made extends Tensor<bigint> {
-  protected derive(part: Part): Made {
-    return new Made(this.initOf(part));
-  }
-}
+class Made extends Tensor<bigint> {}
 
 /** A context with one kind of memory. */
 function contextOf(

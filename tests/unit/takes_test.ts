@@ -9,7 +9,7 @@ import { Graph } from "../../src/core/graph/graph.ts";
 import { portMapper } from "../../src/core/graph/port_mapper.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
-import { type Part, Tensor } from "../../src/core/tensors/tensor.ts";
+import { Tensor } from "../../src/core/tensors/tensor.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 
 const NOWHERE = new Allocation({ kind: "test.block", byteLength: 1 << 20, free() {} });
@@ -73,11 +73,7 @@ class Limited extends PermanentContext<Seen> implements MemoryTarget<Seen> {
   }
 }
 
-class Seen extends Tensor<bigint> {
-  protected derive(part: Part): Seen {
-    return new Seen(this.initOf(part));
-  }
-}
+class Seen extends Tensor<bigint> {}
 
 /** What explain() says; where the route is open, the map has to work. */
 function explained(target: Limited, source: HostTensor): string {

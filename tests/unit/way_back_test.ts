@@ -21,7 +21,7 @@ const PART = 16;
 
 /** A tensor of a kind that is made up here. */
 class Made extends Tensor<bigint> {
-  protected derive(): never {
+  protected override derive(): never {
     throw new Error("it has no parts");
   }
 }

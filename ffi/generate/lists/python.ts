@@ -29,6 +29,11 @@ export const python: Library = {
     ...taking(["o"], "PyObject_Type"),
     ...taking(["arg0"], "PyObject_GetAttrString"),
     ...taking(["callable", "args"], "PyObject_CallObject"),
+    {
+      name: "PyObject_CallFunctionObjArgs", // one object, and NULL behind it
+      address: ["callable"],
+      variadic: { object: "uintptr_t", end: "uintptr_t" },
+    },
     "PyTuple_New",
     ...taking(["arg0", "arg2"], "PyTuple_SetItem"),
     "PyList_New",

@@ -23,8 +23,11 @@ export interface Link {
   take<T>(look: Look<T>): T | "later" | "ended";
   /** Waits until a notice can be taken, or until the other side has ended. */
   ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void>;
-  /** Sends a notice, unless that has to wait: then it returns false, and nothing was done. */
-  sendNow(bytes: Uint8Array): boolean;
+  /**
+   * Sends a notice, unless that has to wait: then it returns false, and nothing was done. With the notice of a published
+   * frame go that frame's bytes, where the reader's memory is not the writer's.
+   */
+  sendNow(bytes: Uint8Array, published?: number): boolean;
   /** Sends a notice, and waits while there is no room for it. */
   send(bytes: Uint8Array): Promise<void>;
   /** Waits until this side can go: the other has, or is going to have, all that it was notified of. */
@@ -51,8 +54,9 @@ export interface Joined<T extends Tensor | Frame> {
   readonly frames: readonly T[];
   readonly whenFull: WhenFull;
   /**
-   * Brings the bytes of a frame that was announced into one of `frames`, whichever the program has not, where its memory is
-   * not the writer's own. The writer has its frame back then. Resolves to false where it has ended before.
+   * Brings the bytes of the frame that was announced last into one of `frames`, whichever the program has not, where its
+   * memory is not the writer's own. The writer has its frame back then. Resolves to false where it has ended before. Where
+   * the wait is given up, the bytes still come, so the next call names the same place.
    */
-  readonly fetch?: (index: number, into: number, signal: AbortSignal | undefined) => Promise<boolean>;
+  readonly fetch?: (into: number, signal: AbortSignal | undefined) => Promise<boolean>;
 }

@@ -71,7 +71,7 @@ export function tell(
   onFailure: (error: unknown) => void,
 ): void {
   try {
-    if (link.sendNow(written(kind, notice))) return;
+    if (link.sendNow(written(kind, notice), kind === NOTICES.published ? notice.index : undefined)) return;
     link.send(encodedNotice(kind, notice)).catch(onFailure);
   } catch (error) {
     queueMicrotask(() => onFailure(error));

@@ -40,8 +40,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   readonly #pace: Pace = new Pace();
   /** Reports when the program has disposed a frame, where the writer has no interest in that. */
   readonly #freed: Changes = new Changes();
-  /** What was announced, while its bytes come. Where the wait for them is given up, the next one gets it. */
-  #comes: Told | undefined;
+  /** What was announced, and where its bytes come to. Where the wait for them is given up, the next one gets it. */
+  #comes: { readonly told: Told; into?: number } | undefined;
   #last = 0;
   #missed = 0;
   #begun = false;
@@ -157,7 +157,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | undefined> {
     await turn;
     signal?.throwIfAborted();
-    const told = this.#comes ?? this.#announced() ?? await this.#polling.until(
+    const told = this.#comes?.told ?? this.#announced() ?? await this.#polling.until(
       () => this.#announced(),
       () => this.#link.ready("read", signal),
       !this.#hasAll,
@@ -165,9 +165,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     );
     if (told === "ended") return undefined;
     if (this.#fetch === undefined) return this.#lend(told);
-    this.#comes = told;
-    const into = this.#free() ?? await this.#untilFree(signal);
-    const hasCome = await this.#fetch(told.index, into, signal);
+    this.#comes ??= { told };
+    const into = this.#comes.into ??= this.#free() ?? await this.#untilFree(signal);
+    const hasCome = await this.#fetch(into, signal);
     this.#comes = undefined;
     if (!hasCome) return undefined;
     tellWriter(this.#link, this.resource.name, NOTICES.released, told);

@@ -2,6 +2,7 @@ import type { Checks } from "../checks.ts";
 import type { ArrayPlace, Arrays } from "../contract.ts";
 import type { Context } from "../graph/context.ts";
 import type { Tensor } from "../tensors/tensor.ts";
+import { contextOn } from "./device_on.ts";
 
 /** A type of device, as libraries number it that share arrays, and the memory that it stands for. */
 export interface ArrayDevice {
@@ -18,6 +19,14 @@ export interface ArrayDevice {
 export interface DevicePlace extends ArrayPlace {
   readonly type: number;
   readonly ordinal: number;
+}
+
+/** The contexts in which memory may be. @throws {ArgumentError} for anything else. @throws {DisposedError} */
+export function contextsIn(checks: Checks, given: readonly Context[]): readonly Context[] {
+  if (!Array.isArray(given)) throw checks.wrongKind("contexts", "an array of contexts", given);
+  const contexts = checks.itemsIn<Context>(given, "contexts");
+  for (const context of contexts) contextOn(checks, context, "contexts");
+  return contexts;
 }
 
 /** The devices of one way to share arrays. */
@@ -53,7 +62,7 @@ export class ArrayDevices {
     const { name, memory, apis } = device;
     let arrays: Arrays | undefined;
     for (const context of contexts) {
-      if (context?.arrays === undefined || !apis.includes(context.api)) continue;
+      if (context.arrays === undefined || !apis.includes(context.api)) continue;
       const found = context.arrays;
       const isAsked = memory === "unified" && contexts.length > 1;
       if (isAsked ? found.hasUnified?.(address) : found.ordinal === ordinal) return { arrays: found, memory };

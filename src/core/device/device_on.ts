@@ -24,7 +24,9 @@ export interface Reported {
 export function contextOn(checks: Checks, on: unknown, argument = "on"): Context {
   const { id, name, targets, resource } = (on ?? {}) as Partial<Context>;
   if (typeof id !== "object" || id === null || typeof name !== "string" || !Array.isArray(targets)) {
-    const hint = argument === "on" ? "Pass the context whose device is to be opened." : undefined;
+    const hint = argument === "on"
+      ? "Pass the context whose device is to be opened."
+      : "Pass host, or what an API's open() has returned.";
     throw checks.wrongKind(argument, "an open context", on, hint);
   }
   resource?.assertLive();

@@ -62,7 +62,8 @@ export class Signal implements PolledWork, Disposable {
   readonly count: number;
   readonly memory: CallbackMemory;
   readonly byteLength: number;
-  readonly deadlock: PolledWork["deadlock"];
+  /** Asked each time before a thread blocks. */
+  deadlock: PolledWork["deadlock"];
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
   #calls = 0;

@@ -121,11 +121,15 @@ export function isContiguous(l: Layout): boolean {
 }
 
 /** The same of a layout that is known to be one, such as a tensor's. */
-export function isGapless(l: Layout): boolean {
-  let next = sizeOf(l.dtype);
-  for (let i = l.shape.length - 1; i >= 0; i--) {
-    if (l.shape[i] !== 1 && l.strides[i] !== next) return false;
-    next *= l.shape[i];
+export function isGapless({ shape, strides, dtype }: Layout): boolean {
+  return areGapless(strides, shape, sizeOf(dtype));
+}
+
+function areGapless(strides: readonly number[], shape: readonly number[], size: number): boolean {
+  let next = size;
+  for (let i = shape.length - 1; i >= 0; i--) {
+    if (shape[i] !== 1 && strides[i] !== next) return false;
+    next *= shape[i];
   }
   return true;
 }
@@ -249,6 +253,7 @@ function givenStrides(strides: number[], shape: readonly number[], size: number)
       throw bad(`strides[${i}]`, what, "Strides are in bytes.");
     }
   }
+  if (areGapless(strides, shape, size)) return strides; // most are
   // From the smallest stride outwards, each dimension has to step over all inner ones.
   const order = strides.map((_, i) => i).filter((i) => shape[i] > 1).sort((a, b) => strides[a] - strides[b]);
   let inner = size;

@@ -18,6 +18,8 @@ export interface NativeCallsInit {
   readonly error: ErrorMaker;
   /** Has a call in flight return soon, as its end begins. Left out where calls are short. */
   readonly stop?: () => void;
+  /** The frames that its native objects have references to, where it is a sink. */
+  readonly keep?: { readonly count: number };
   /** Called after each call, as to report what the library has logged. */
   readonly after?: () => void;
 }
@@ -36,11 +38,16 @@ export class NativeCalls {
   #isOver = false;
 
   /** Takes `undo` over. */
-  constructor({ name, owner, undo, signal, error, stop = () => {}, after = () => {} }: NativeCallsInit) {
+  constructor({ name, owner, undo, signal, error, stop, keep, after = () => {} }: NativeCallsInit) {
     [this.#signal, this.#error, this.#after] = [signal, error, after];
+    const giveUp = () => {
+      stop?.();
+      // With its owner, newer frames end first, and would wait for it: so it ends by itself.
+      if (keep !== undefined && keep.count > 0) queueMicrotask(() => void resource.settleAsync());
+    };
     const resource = this.resource = new Resource({
       ...{ name, owners: [owner], undo },
-      hooks: { giveUp: stop, lastWork: () => undefined },
+      hooks: { giveUp, lastWork: () => undefined },
     });
     const end = () => void resource.disposeAsync().catch(() => {}); // it rejects where its end is awaited
     signal?.addEventListener("abort", end);

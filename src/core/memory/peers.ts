@@ -132,9 +132,13 @@ export function showAt(address: bigint, byteLength: number, of: string): () => v
 }
 
 /** Why memory may not be taken over by its address; undefined if samepage knows no reason. */
-export function closedAt(address: bigint, byteLength: number): Closed | undefined {
-  const closed = findAllocation(address, byteLength)?.block.closed;
-  if (closed !== undefined) return closed;
+export function closedAt(
+  address: bigint,
+  byteLength: number,
+  known: Allocation | undefined = findAllocation(address, byteLength),
+): Closed | undefined {
+  if (known?.block.closed !== undefined) return known.block.closed;
+  if (shown.length === 0) return undefined;
   const one = shown.find((one) =>
     one.address < address + BigInt(byteLength) && address < one.address + BigInt(one.byteLength)
   );

@@ -235,9 +235,11 @@ export function takeFromSlab(byteLength: number): SlabBlock {
 
 /** Is a byte of this range in a block without an owner? A former owner may still know its address. */
 export function isVacant(address: bigint, byteLength: number): boolean {
+  const start = Number(address);
   for (const slab of slabs) {
-    const from = Math.max(0, Number(address - slab.address));
-    const to = Math.min(SLAB, Number(address - slab.address) + byteLength);
+    const at = start - Number(slab.address);
+    const from = Math.max(0, at);
+    const to = Math.min(SLAB, at + byteLength);
     for (let i = Math.floor(from / slab.blockLength); i * slab.blockLength < to; i++) {
       if (slab.taken[i] === 0) return true;
     }

@@ -159,6 +159,12 @@ export function probeText(address: Address, most: number, api: string, argument:
   throw new ArgumentError(`${argument}: it has more than ${most} bytes.`, { api, argument });
 }
 
+/** A copy of a native object's bytes. @throws {ArgumentError} as {@link probePages}. */
+export function readObject(address: Address, byteLength: number, api: string, argument: string): DataView {
+  probeObject(address, byteLength, api, argument);
+  return new DataView(copyOf(address, byteLength).buffer);
+}
+
 /** A copy of so many bytes, which can be read. */
 export function copyOf(address: Address, byteLength: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(byteLength);
@@ -167,18 +173,34 @@ export function copyOf(address: Address, byteLength: number): Uint8Array<ArrayBu
 }
 
 /**
- * The same as {@link probePages} for a range of whose length its owner is sure: only its first and last page are read.
- * @throws {ArgumentError} as {@link probePages}.
+ * The same for memory that a tensor will be over, and whether it may be written if it will be.
+ * @throws {ArgumentError} as {@link probePages}, and if a page is read-only.
  */
-export function probeEnds(address: Address, byteLength: number, api: string, argument: string): void {
-  if (areEndsReadable(address, byteLength) && !isVacant(address, byteLength)) return;
-  probePages(address, byteLength, api, argument);
+export function probeEveryPage(address: Address, byteLength: number, isWritten: boolean): void {
+  probePages(address, byteLength);
+  if (isWritten) probeWritable(address, byteLength);
+}
+
+/**
+ * The same for a range of whose length its owner is sure: only its first and last page are tried.
+ * @throws {ArgumentError} as {@link probeEveryPage}.
+ */
+export function probeEnds(address: Address, byteLength: number, isWritten: boolean): void {
+  const areGood = isWritten ? areEndsWritable : areEndsReadable; // what can be written can be read
+  if (areGood(address, byteLength) && !isVacant(address, byteLength)) return;
+  probePages(address, byteLength);
+  if (isWritten) assertWritable(address, byteLength);
 }
 
 function areEndsReadable(address: Address, byteLength: number): boolean {
-  const end = address + BigInt(byteLength);
-  const isOnePage = (address & PAGE_BITS) === (end - 1n & PAGE_BITS);
-  return isReadable(address) && (isOnePage || isReadable(end - MASK_BYTES as Address));
+  if (!isReadable(address)) return false;
+  return inPage(address) + byteLength <= PAGE || isReadable(address + BigInt(byteLength) - MASK_BYTES as Address);
+}
+
+/** Where an address lies in its page. Numbers are exact below 2^53, beyond which nothing can be read. */
+function inPage(address: bigint): number {
+  const at = Number(address);
+  return at - Math.floor(at / PAGE) * PAGE;
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
@@ -210,9 +232,15 @@ export function isReadOnly(address: Address, byteLength: number): boolean {
 }
 
 function areEndsWritable(address: Address, byteLength: number): boolean {
-  const [first, last] = [address & PAGE_BITS, address + BigInt(byteLength) - 1n & PAGE_BITS];
-  const isWritable = (at: bigint) => libc().madvise(at as Address, BigInt(PAGE), MADV_POPULATE_WRITE) === 0;
-  return isWritable(first) && (last === first || isWritable(last));
+  const first = address & PAGE_BITS;
+  const length = inPage(address) + byteLength;
+  if (length <= 2 * PAGE) return isWritable(first, length);
+  return isWritable(first, PAGE) && isWritable(address + BigInt(byteLength) - 1n & PAGE_BITS, PAGE);
+}
+
+/** The kernel takes whole pages, of which the first begins at the address. */
+function isWritable(page: bigint, byteLength: number): boolean {
+  return libc().madvise(page as Address, BigInt(byteLength), MADV_POPULATE_WRITE) === 0;
 }
 
 /** The same by the kernel's list of mappings alone, which touches no page. */

@@ -78,12 +78,13 @@ export class StructType<L extends StructLayout> {
   readonly byteLength: number;
   /** The same, as C counts. */
   readonly #length: bigint;
+  readonly #size: number;
   readonly #api: string;
   readonly #Laid: new (address: Address, view: DataView<ArrayBuffer>) => InMemory<L>;
   readonly #copy: InMemory<L>;
   readonly #bytes: Uint8Array<ArrayBuffer>;
 
-  constructor({ fields }: StructLayout, api: string) {
+  constructor({ fields, size }: StructLayout, api: string) {
     class Laid extends Lying {}
     const ends = Object.entries(fields).map(([name, { offset, type }]) => {
       const [byteLength, accessor] = FIELDS[type]!;
@@ -94,6 +95,7 @@ export class StructType<L extends StructLayout> {
     this.#Laid = Laid as unknown as new (address: Address, view: DataView<ArrayBuffer>) => InMemory<L>;
     this.byteLength = Math.max(...ends);
     this.#length = BigInt(this.byteLength);
+    this.#size = size;
     this.#bytes = new Uint8Array(this.byteLength);
     this.#copy = new this.#Laid(NULL, new DataView(this.#bytes.buffer));
   }
@@ -106,6 +108,11 @@ export class StructType<L extends StructLayout> {
   /** Those of a struct in memory of JavaScript's, or of one that lies within another. */
   in(view: DataView<ArrayBuffer>): InMemory<L> {
     return new this.#Laid(NULL, view);
+  }
+
+  /** A new one in memory of JavaScript's, for calls that fill it in. */
+  blank(): InMemory<L> {
+    return this.in(new DataView(new ArrayBuffer(this.#size)));
   }
 
   /** What stands there now, which costs less than a view. It is valid until the next call. */

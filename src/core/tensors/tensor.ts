@@ -160,7 +160,9 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /** Makes the tensor of a part that was lent; its resource takes the grant over. */
-  protected abstract derive(part: Part): Tensor<H>;
+  protected derive(part: Part): Tensor<H> {
+    return new (this.constructor as new (init: TensorInit<H>) => Tensor<H>)(this.initOf(part));
+  }
 
   /** What the tensor of a part is made with, where it has this one's handle. */
   protected initOf({ layout, grant, name }: Part): TensorInit<H> {

@@ -8,7 +8,7 @@ import type { Closed, Fate } from "../memory/allocation.ts";
 import type { Call } from "../contract.ts";
 import type { Mapped } from "./mapped.ts";
 import { PointerTensor } from "./pointer.ts";
-import type { Part, TensorInit } from "./tensor.ts";
+import type { TensorInit } from "./tensor.ts";
 import { type Home, type UnifiedBlock, type UnifiedContext, UnifiedMemory, type UsmKind } from "./unified.ts";
 
 /** Unified shared memory, as an API has all of its memory; a tensor's handle is its address. For backends. */
@@ -24,11 +24,6 @@ export abstract class UnifiedTensor extends PointerTensor {
   /** Its address, if the host reaches it. */
   protected override get hostAddress(): bigint | undefined {
     return this.usm === "device" ? undefined : this.address;
-  }
-
-  /** A tensor over a part of its bytes. */
-  protected override derive(part: Part): UnifiedTensor {
-    return new this.target.tensors(this.initOf(part));
   }
 }
 

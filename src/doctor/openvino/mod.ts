@@ -1,30 +1,17 @@
 import { OpenVINOContext } from "../../openvino/context.ts";
-import { type ApiExaminer, type Examination, type Examined, LITTLE } from "../api.ts";
-import { examineLibrary } from "../library.ts";
-import { attempt, type DeviceReport, type Finding, type Trait } from "../report.ts";
+import { type ApiExaminer, LITTLE } from "../api.ts";
+import { oneDevice } from "../one_device.ts";
+import type { Trait } from "../report.ts";
 
-export const OPENVINO: ApiExaminer = {
+export const OPENVINO: ApiExaminer = oneDevice({
   api: "openvino",
   variables: ["SAMEPAGE_LIB_OPENVINO"],
-  files: [],
-
-  examine({ opened }: Examination): Examined {
-    const findings: Finding[] = [];
-    let ov: OpenVINOContext | undefined;
-    const open = () => ov = opened.use(OpenVINOContext.open());
-    const library = examineLibrary("openvino", open, "ov_core_create", findings);
-    const report = { api: "openvino", library, modules: [], drivers: [], findings };
-    if (ov === undefined) return { report: { ...report, devices: [] }, nodes: [] };
-    const target = ov;
-    const id = OPENVINO.api;
-    const traits = attempt(findings, () => traitsOf(target)) ?? [];
-    const device: DeviceReport = { id, name: target.name, facts: [], aliasing: [], findings: [], traits };
-    return {
-      report: { ...report, library: { ...library, version: target.version }, devices: [device] },
-      nodes: [{ device: id, target, make: () => target.allocate(LITTLE) }],
-    };
-  },
-};
+  symbol: "ov_core_create",
+  open: () => OpenVINOContext.open(),
+  version: ({ version }) => version,
+  traits: traitsOf,
+  make: (ov) => ov.allocate(LITTLE),
+});
 
 function traitsOf({ devices, closedRemote: { reason } }: OpenVINOContext): readonly Trait[] {
   return [

@@ -1,80 +1,79 @@
-import type { Arrival, Door } from "../../channel/ring/link.ts";
+import type { Door } from "../../channel/ring/link.ts";
 import type { Resource } from "../../core/life/resource.ts";
-import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
+import { undone } from "../../core/life/undo.ts";
 import type { UcpWorker } from "../worker.ts";
 import { receiveHello } from "./handshake.ts";
-import { met, UcxLink } from "./link.ts";
+import { UcxLink } from "./link.ts";
+import type { Bytes, Place } from "./messages.ts";
 import { type Meeting, type UcxListener, within } from "./sockets.ts";
-import type { Conn } from "./stream.ts";
+import type { Conn, Stream } from "./stream.ts";
 
 /** So many may be on their way in at a time: who connects and says nothing keeps out no others for long. */
 const MOST_ARRIVING = 64;
 
-/** What a ring's writer listens at: its readers meet it by a socket, and the frames go over UCX. */
-export class UcxDoor implements Door {
+interface DoorInit {
   readonly path: string;
+  /** Its end: of the listener and the worker. */
   readonly resource: Resource;
-  readonly #listener: UcxListener;
-  readonly #meeting: Meeting;
-  readonly #worker: UcpWorker;
-  /** The frames' descriptions, and the ticket. */
-  readonly #messages: readonly Uint8Array[];
-  #arriving = 0;
+  readonly listener: UcxListener;
+  readonly meeting: Meeting;
+  readonly worker: UcpWorker;
+  readonly frames: readonly Place[];
+  readonly descriptions: readonly Uint8Array[];
+}
 
-  constructor(
-    path: string,
-    resource: Resource,
-    listener: UcxListener,
-    meeting: Meeting,
-    worker: UcpWorker,
-    messages: readonly Uint8Array[],
-  ) {
-    this.path = path;
-    this.resource = resource;
-    this.#listener = listener;
-    this.#meeting = meeting;
-    this.#worker = worker;
-    this.#messages = messages;
-  }
+/** What a ring's writer listens at: its readers meet it by a socket, and the frames go over UCX. */
+export function doorOf({ path, resource, listener, meeting, worker, frames, descriptions }: DoorInit): Door {
+  let arriving = 0;
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Arrival> {
-    while (this.resource.isLive) {
-      let conn: Conn;
-      try {
-        conn = await this.#listener.accept();
-      } catch (error) {
-        if (!this.resource.isLive) return;
-        throw error;
-      }
-      if (this.#arriving >= MOST_ARRIVING) conn.close();
-      else yield { welcome: (ring, beginning) => this.#welcome(conn, ring, beginning) };
-    }
-  }
-
-  async #welcome(conn: Conn, ring: Resource, beginning: Uint8Array<ArrayBuffer>): Promise<UcxLink> {
-    const { timeout } = this.#meeting;
-    this.#arriving++;
+  const letIn = async (conn: Conn, stream: Stream, ring: Resource, beginning: Bytes, signal: AbortSignal) => {
+    await meeting.admit(stream, "writer");
+    const { worker: address, tags: { sends, takes, frames: ofFrames } } = await receiveHello(stream);
+    ring.assertLive();
+    const tags = { sends: takes, takes: sends, frames: ofFrames }; // as this side sees them
+    const { timeout } = meeting;
+    const link = new UcxLink({ name: nameOf(conn), worker, address, stream, tags, timeout, sent: frames }, []);
+    link.resource.dependOn(ring);
     try {
-      return await within(Promise.resolve(conn), timeout, undefined, async (stream) => {
-        await this.#meeting.admit(stream, "writer");
-        const { worker: address, published: sends, released: takes } = await receiveHello(stream);
-        ring.assertLive();
-        const undo: Undo = [];
-        const init = { name: nameOf(conn), worker: this.#worker, address, stream, sends, takes, timeout };
-        const link = allOrNothing("letting a reader in", () => new UcxLink(init, undo), undo);
-        link.resource.dependOn(ring);
-        await met(link);
-        try {
-          for (const message of [beginning, ...this.#messages]) await stream.send(message);
-          return link.begin();
-        } catch (error) {
-          throw undone(error, [() => link.resource.dispose()], "letting a reader in");
-        }
-      });
-    } finally {
-      this.#arriving--;
+      await link.met(signal);
+      for (const message of [beginning, ...descriptions, worker.address]) await stream.send(message);
+      return link.begin();
+    } catch (error) {
+      throw undone(error, [() => link.resource.dispose()], "letting a reader in");
     }
-  }
+  };
+
+  const welcome = async (conn: Conn, ring: Resource, beginning: Bytes): Promise<UcxLink> => {
+    arriving++;
+    try {
+      return await within(
+        Promise.resolve(conn),
+        meeting.timeout,
+        undefined,
+        (stream, signal) => letIn(conn, stream, ring, beginning, signal),
+      );
+    } finally {
+      arriving--;
+    }
+  };
+
+  return {
+    path,
+    resource,
+    async *[Symbol.asyncIterator]() {
+      while (resource.isLive) {
+        let conn: Conn;
+        try {
+          conn = await listener.accept();
+        } catch (error) {
+          if (!resource.isLive) return;
+          throw error;
+        }
+        if (arriving >= MOST_ARRIVING) conn.close();
+        else yield { welcome: (ring: Resource, beginning: Bytes) => welcome(conn, ring, beginning) };
+      }
+    },
+  };
 }
 
 /** Who is there, as far as the socket says. */

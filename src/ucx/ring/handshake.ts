@@ -8,6 +8,8 @@ import { decimal, record, text } from "../../channel/fields.ts";
 import { jsonIn } from "../../channel/message.ts";
 import { FORMAT } from "../../channel/ring/notice.ts";
 import { wrongInAddress } from "../ticket.ts";
+import type { Tags } from "./link.ts";
+import type { Bytes } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
 /** The key of a secret. */
@@ -18,10 +20,10 @@ const NONCE_BYTES = 32;
 const MAC_BYTES = 32;
 
 /** A worker's address has some 50 bytes a transport. */
-const LONGEST_ADDRESS = 16_384;
+export const LONGEST_ADDRESS = 16_384;
 const LONGEST_HELLO = 2 * LONGEST_ADDRESS;
 
-export function secretOf(bytes: Uint8Array<ArrayBuffer>): Secret {
+export function secretOf(bytes: Bytes): Secret {
   return crypto.subtle.importKey("raw", bytes, HMAC, false, ["sign", "verify"]);
 }
 
@@ -46,7 +48,7 @@ export async function assertKnown(stream: Stream, secret: Secret, side: (typeof 
 }
 
 /** A writer that does not take a reader's proof closes the connection, and says nothing. */
-async function proofOf(by: (typeof PROOFS)[number], stream: Stream): Promise<Uint8Array<ArrayBuffer>> {
+async function proofOf(by: (typeof PROOFS)[number], stream: Stream): Promise<Bytes> {
   try {
     return await exactly(stream, MAC_BYTES, "proof");
   } catch (cause) {
@@ -55,28 +57,28 @@ async function proofOf(by: (typeof PROOFS)[number], stream: Stream): Promise<Uin
   }
 }
 
-async function exactly(stream: Stream, length: number, what: string): Promise<Uint8Array<ArrayBuffer>> {
+async function exactly(stream: Stream, length: number, what: string): Promise<Bytes> {
   const bytes = await stream.receive(length);
   if (bytes.length === length) return bytes;
   throw badMessage(what, `expected ${length} bytes, got ${bytes.length}.`);
 }
 
-/** What a reader says of itself: where its worker is, and the tags of the notices that come and go. */
+/** What a reader says of itself: where its worker is, and the tags of what comes and goes, which only the two sides know. */
 export interface Hello {
-  readonly worker: Uint8Array<ArrayBuffer>;
-  /** The tag of the writer's notices, which only the two sides know. */
-  readonly published: bigint;
-  /** The tag of the reader's notices. */
-  readonly released: bigint;
+  readonly worker: Bytes;
+  readonly tags: Tags;
 }
 
-export function helloOf(worker: Uint8Array<ArrayBuffer>): Hello {
-  const [published, released] = crypto.getRandomValues(new BigUint64Array(2));
-  return { worker, published, released };
+const TAGS = ["sends", "takes", "frames"] as const;
+
+export function helloOf(worker: Bytes): Hello {
+  const [sends, takes, frames] = crypto.getRandomValues(new BigUint64Array(TAGS.length));
+  return { worker, tags: { sends, takes, frames } };
 }
 
-export async function sendHello(stream: Stream, { worker, published, released }: Hello): Promise<void> {
-  const body = { worker: worker.toBase64(), published: `${published}`, released: `${released}`, notices: FORMAT };
+export async function sendHello(stream: Stream, { worker, tags: { sends, takes, frames } }: Hello): Promise<void> {
+  const tags = { sends: `${sends}`, takes: `${takes}`, frames: `${frames}` };
+  const body = { worker: worker.toBase64(), ...tags, notices: FORMAT };
   await stream.send(new TextEncoder().encode(JSON.stringify(body)));
 }
 
@@ -85,21 +87,25 @@ export async function receiveHello(stream: Stream): Promise<Hello> {
   return helloIn(await stream.receive(LONGEST_HELLO));
 }
 
-export function helloIn(bytes: Uint8Array<ArrayBuffer>): Hello {
-  const body = record(jsonIn(bytes), "hello", ["worker", "published", "released", "notices"]);
+export function helloIn(bytes: Bytes): Hello {
+  const body = record(jsonIn(bytes), "hello", ["worker", ...TAGS, "notices"]);
   if (body.notices !== FORMAT) throw badMessage("notices", `expected ${FORMAT}: let both sides have one version.`);
-  const [published, released] = [body.published, body.released].map((tag) => decimal(tag, "tag", "unsigned"));
-  if (published === released) throw badMessage("tag", "both are the same.");
-  return { worker: addressIn(text(body.worker, "worker", LONGEST_HELLO)), published, released };
+  const [sends, takes, frames] = TAGS.map((name) => decimal(body[name], "tag", "unsigned"));
+  if (new Set([sends, takes, frames]).size < TAGS.length) throw badMessage("tag", "two are the same.");
+  return { worker: workerIn(text(body.worker, "worker", LONGEST_HELLO)), tags: { sends, takes, frames } };
 }
 
-function addressIn(given: string): Uint8Array<ArrayBuffer> {
-  let bytes: Uint8Array<ArrayBuffer>;
+function workerIn(given: string): Bytes {
   try {
-    bytes = Uint8Array.fromBase64(given);
+    return addressIn(Uint8Array.fromBase64(given));
   } catch (cause) {
-    throw badMessage("worker", "expected base64.", cause);
+    if (cause instanceof SyntaxError) throw badMessage("worker", "expected base64.", cause);
+    throw cause;
   }
+}
+
+/** The address of a worker, as far as it can be checked. @throws {MessageError} */
+export function addressIn(bytes: Bytes): Bytes {
   if (bytes.length === 0 || bytes.length > LONGEST_ADDRESS) {
     throw badMessage("worker", `expected 1 to ${LONGEST_ADDRESS} bytes, got ${bytes.length}.`);
   }

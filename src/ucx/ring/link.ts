@@ -1,75 +1,86 @@
-import { type Address, NULL } from "../../../ffi/address.ts";
-import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../../ffi/ucx/errors.ts";
-import { readUcpTagRecvInfo, ucp_tag_recv_info_t } from "../../../ffi/ucx/structs.ts";
+import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
 import { Changes } from "../../channel/ring/changes.ts";
 import type { Link } from "../../channel/ring/link.ts";
+import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { libc } from "../../core/native/libc.ts";
-import { addressOf } from "../../core/native/pin.ts";
 import type { Readiness } from "../../core/native/poller.ts";
-import { codeIn, FLUSH, PLAIN, type Step, UcxLane } from "../endpoint.ts";
-import { API, ucp, ucxError } from "../library.ts";
+import { FLUSH, type Step, UcxLane } from "../endpoint.ts";
+import { ucp, ucxError } from "../library.ts";
 import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
+import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
-/** A notice has 24 bytes, and what is known of a frame follows them. */
-const LONGEST = LONGEST_BODY + 24;
+/** Frames of so many bytes or fewer come inside of their notices; others are messages of their own. */
+const MOST_INSIDE = 16_384;
 
-const EXACTLY = 2n ** 64n - 1n;
+/** A notice has 24 bytes; what is known of a frame follows them, and then the frame. */
+const LONGEST = 24 + LONGEST_BODY + MOST_INSIDE;
 
 /** How often each side lets the other know that it is there, in a timeout. */
 const BEATS = 4;
 
 const BEAT = new Uint8Array(); // as a message: four bytes of zeros
 
-const info = new DataView(new ArrayBuffer(ucp_tag_recv_info_t.size));
+/** How long a frame is polled for before it is waited for, which takes about as long. */
+const POLLING_MS = 0.2;
+
+/** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
+const VERDICT_MS = 1_000;
+
+const NOTHING: Bytes = new Uint8Array();
+
+/** The tags of messages, as one side sees them. Only the two sides know them. */
+export interface Tags {
+  /** Of its own notices. */
+  readonly sends: bigint;
+  /** Of the other side's. */
+  readonly takes: bigint;
+  /** Of the writer's frames. */
+  readonly frames: bigint;
+}
 
 export interface LinkInit {
   readonly name: string;
   readonly worker: UcpWorker;
   /** Where the other side's worker is. */
-  readonly address: Uint8Array<ArrayBuffer>;
+  readonly address: Bytes;
   readonly stream: Stream;
-  /** The tags of the notices that this side sends, and of those that it takes. */
-  readonly sends: bigint;
-  readonly takes: bigint;
+  readonly tags: Tags;
   readonly timeout: number;
+  /** The frames that this side sends; none for a reader. */
+  readonly sent?: readonly Place[];
+  /** The places for frames that this side gets; none for a writer. */
+  readonly places?: readonly Place[];
 }
 
-/** How long a step is polled for before it is waited for, which takes about as long. */
-const POLLING_MS = 0.2;
-
-/** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
-const VERDICT_MS = 500;
-
-/** A message on its way into memory of this side's. */
-interface Receiving {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly request: Address;
+/** The frame that was announced last. */
+interface Awaited {
+  readonly into: Place;
+  readonly since: number;
+  hasCome: boolean;
 }
-
-/** Messages that had not come whole at the end of their link: UCX may still write there. */
-const abandoned = new Set<Receiving>();
 
 /**
- * The other side of a ring over UCX. Notices are tagged messages, by tags that only the two sides know. Its end is seen
- * by the stream, over which both sides say a few times in each timeout that they are there.
+ * The other side of a ring over UCX. Notices and frames are tagged messages: UCX sends small ones at once, and others when
+ * the other side has a place for them. Its end is seen by the stream, over which both sides say a few times in each timeout
+ * that they are there.
  */
 export class UcxLink implements Link, Advancing {
   readonly resource: Resource;
   readonly who: string;
-  readonly lane: UcxLane;
-  readonly #worker: UcpWorker;
-  readonly #stream: Stream;
-  readonly #takes: bigint;
-  readonly #sends: bigint;
-  readonly #timeout: number;
-  readonly #inbox: DataView<ArrayBuffer>[] = [];
+  readonly #init: LinkInit;
+  readonly #lane: UcxLane;
+  readonly #notices: Messages;
+  readonly #frames: Messages;
+  readonly #inbox: Bytes[] = [];
   readonly #changes: Changes = new Changes();
-  #receiving: Receiving | undefined;
+  /** The frame in the notice that was taken last. */
+  #inside: Bytes = NOTHING;
+  #awaited: Awaited | undefined;
   #hasEnded = false;
   #failure: unknown;
   #heard: number = performance.now();
@@ -83,19 +94,20 @@ export class UcxLink implements Link, Advancing {
   #beats: ReturnType<typeof setInterval> | undefined;
 
   /** Takes the stream over. */
-  constructor({ name, worker, address, stream, sends, takes, timeout }: LinkInit, undo: Undo) {
+  constructor(init: LinkInit, undo: Undo) {
+    const { name, worker, address, stream, tags } = init;
     this.who = name;
-    this.#worker = worker;
-    this.#stream = stream;
-    this.#takes = takes;
-    this.#sends = sends;
-    this.#timeout = timeout;
-    [this.lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
-      const lane = new UcxLane(worker, address, timeout, { failed: (_mark, error) => this.#suspect(error) });
+    this.#init = init;
+    this.#notices = new Messages(worker, tags.takes);
+    this.#frames = new Messages(worker, tags.frames);
+    [this.#lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
+      // A frame is on its way for as long as its reader does not look, so the stream alone says who has gone.
+      const lane = new UcxLane(worker, address, Infinity, { failed: (_mark, error) => this.#suspect(error) });
       undo.push(() => clearTimeout(this.#verdict)); // closing the lane may begin it
+      undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
       undo.push(() => lane.close());
       worker.join(this);
-      undo.push(() => this.#leave());
+      undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
       undo.push(() => stream.close());
       undo.push(() => this.#changes.tell());
@@ -103,17 +115,28 @@ export class UcxLink implements Link, Advancing {
     }, undo);
   }
 
+  /**
+   * Waits until the two workers have met. UCX 1.13 ends the process where one of them closes a connection while that is
+   * being made (`wireup_ep.c`, an assertion on `pending_count`).
+   */
+  async met(signal: AbortSignal): Promise<void> {
+    const mark = this.#begin(FLUSH);
+    this.#lane.waitElsewhere(mark).then(() => this.#changes.tell());
+    while (this.#lane.poll(mark) < mark) await this.#change(signal);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
   /** From now on, both sides say on the stream that they are there, and nothing else. */
   begin(): this {
     this.#heard = performance.now();
-    this.#beats = setInterval(() => this.#beat(), this.#timeout / BEATS);
+    this.#beats = setInterval(() => this.#beat(), this.#init.timeout / BEATS);
     void this.#listen();
     return this;
   }
 
-  /** Does UCX write into this side's memory no more? */
+  /** Does UCX write into the places no more? */
   get isIdle(): boolean {
-    return this.lane.poll(this.lane.given) >= this.lane.given;
+    return this.#frames.isIdle;
   }
 
   take<T>(look: Look<T>): T | "later" | "ended" {
@@ -121,23 +144,29 @@ export class UcxLink implements Link, Advancing {
     advanceAll(); // this program may be the other side of another ring
     if (this.#hasEnded) return "ended"; // what was announced and not brought has gone with it
     if (this.#failure !== undefined) throw this.#failure;
-    const notice = this.#inbox.shift();
-    return notice === undefined ? "later" : look(notice, notice.byteLength, NO_FDS);
+    const message = this.#inbox.shift();
+    if (message === undefined) return "later";
+    const length = message.length - inside(this.#init.places?.[0]).length;
+    if (length < 0) throw badMessage("notice", `there is no frame in its ${message.length} bytes.`);
+    this.#inside = message.subarray(length);
+    return look(new DataView(message.buffer, 0, length), length, NO_FDS);
   }
 
   async ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void> {
     while (!this.#isReady(readiness)) await this.#change(signal);
   }
 
-  sendNow(bytes: Uint8Array): boolean {
+  sendNow(bytes: Uint8Array, published?: number): boolean {
     this.resource.assertLive();
-    const copy = new Uint8Array(new ArrayBuffer(bytes.length));
-    copy.set(bytes);
-    this.#begin({
-      fn: "ucp_tag_send_nbx",
-      start: (endpoint, param) =>
-        ucp().ucp_tag_send_nbx(endpoint, addressOf(copy, API), BigInt(copy.length), this.#sends, param),
-    });
+    const whole = published === undefined ? undefined : this.#init.sent?.[published];
+    const frame = inside(whole);
+    const length = bytes.length + frame.length;
+    const place = placeFor(length);
+    place.bytes.set(bytes);
+    place.bytes.set(frame, bytes.length);
+    this.#send(place, length, this.#init.tags.sends);
+    if (this.#lane.isIdle) reuse(place);
+    if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
     this.#said++;
     return true;
   }
@@ -147,23 +176,27 @@ export class UcxLink implements Link, Advancing {
   }
 
   /**
-   * Carries out a step behind all others. Returns false where the other side has ended before it was over.
+   * Brings the frame that was announced last. Returns false where the other side has ended before it was there.
    *
-   * @throws the signal's reason where it is aborted: the step goes on.
+   * @throws the signal's reason where it is aborted: the frame comes all the same, and the next call has to name the same place.
    */
-  async carryOut(step: Step, signal: AbortSignal | undefined): Promise<boolean> {
-    const mark = this.#begin(step);
-    for (const end = performance.now() + POLLING_MS; this.lane.poll(mark) < mark && performance.now() < end;) {
-      libc().sched_yield(); // the other side may need this core
+  async bring(place: number, signal: AbortSignal | undefined): Promise<boolean> {
+    const into = this.#init.places![place];
+    if (inside(into).length > 0) {
+      into.bytes.set(this.#inside);
+      return true;
     }
-    this.lane.waitElsewhere(mark).then(() => this.#changes.tell());
-    while (this.lane.poll(mark) < mark) await this.#change(signal);
-    this.resource.assertLive();
-    while (this.#isLost && !this.#isReady("hang-up")) await this.#change(signal);
-    if (this.#hasEnded) return false;
+    const awaited = this.#awaited ??= { into, since: performance.now(), hasCome: false };
+    for (const end = performance.now() + POLLING_MS; !awaited.hasCome && performance.now() < end;) {
+      libc().sched_yield(); // the other side may need this core
+      advanceAll();
+    }
+    while (!awaited.hasCome && !this.#isReady("hang-up")) await this.#change(signal);
+    if (!awaited.hasCome && this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
-    // Who was away for so long was given up by the other side, whose memory is in use by others now.
-    if (this.#isLate) throw this.#late();
+    // Who was away for so long was given up by the other side, which has filled its frame again.
+    if (this.#isLate(this.#heard)) throw this.#late();
+    this.#awaited = undefined;
     return true;
   }
 
@@ -173,38 +206,42 @@ export class UcxLink implements Link, Advancing {
     while (this.#heardOf < this.#said && !isOver()) await this.#changes.next(signal);
   }
 
-  /** Takes what has come: UCX calls nothing back. */
+  /** Takes what has come. */
   look(): void {
-    for (;;) {
-      this.#receiving ??= this.#next();
-      if (this.#receiving === undefined) return;
-      const { bytes, request } = this.#receiving;
-      const code = request === NULL ? 0 : codeIn(request) ?? ucp().ucp_request_check_status(request);
-      if (code === UCS_INPROGRESS) return;
-      if (request !== NULL && codeIn(request) === undefined) ucp().ucp_request_free(request);
-      this.#receiving = undefined;
-      if (code !== 0) return this.#lose(ucxError(code, "ucp_tag_msg_recv_nbx"));
-      this.#heardOf++;
-      this.#inbox.push(new DataView(bytes.buffer));
+    try {
+      for (let notice; (notice = this.#notices.next(placeForNotice)) !== undefined;) {
+        this.#heardOf++;
+        this.#inbox.push(notice.into.bytes.slice(0, notice.length));
+        reuse(notice.into);
+        this.#changes.tell();
+      }
+      const awaited = this.#awaited;
+      if (awaited === undefined || awaited.hasCome || this.#isLost) return;
+      const frame = this.#frames.next(() => awaited.into);
+      if (frame === undefined) return;
+      const { length } = awaited.into.bytes;
+      if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
+      awaited.hasCome = true;
       this.#changes.tell();
+    } catch (error) {
+      if (error instanceof NativeCallError) this.#suspect(error);
+      else this.#lose(error);
     }
   }
 
-  #next(): Receiving | undefined {
-    const { handle } = this.#worker;
-    const message = ucp().ucp_tag_probe_nb(handle, this.#takes, EXACTLY, 1, info);
-    if (message === 0n) return undefined;
-    const length = Number(readUcpTagRecvInfo(info, 0).length);
-    const bytes = new Uint8Array(new ArrayBuffer(Math.min(length, LONGEST)));
-    if (length > LONGEST) this.#lose(badMessage("notice", `expected at most ${LONGEST} bytes, got ${length}.`));
-    const at = addressOf(bytes, API);
-    return { bytes, request: ucp().ucp_tag_msg_recv_nbx(handle, at, BigInt(bytes.length), message, PLAIN) };
+  /** The bytes stay as they are until they have gone. */
+  #send(place: Place, length: number, tag: bigint): void {
+    const count = BigInt(length);
+    this.#begin({
+      fn: "ucp_tag_send_nbx",
+      start: (endpoint, param) => ucp().ucp_tag_send_nbx(endpoint, place.address, count, tag, param),
+    });
   }
 
   #begin(step: Step): number {
-    const code = this.lane.give([step]);
+    const code = this.#lane.give([step]);
     if (code !== 0) this.#suspect(ucxError(code, step.fn));
-    return this.lane.given;
+    return this.#lane.given;
   }
 
   #isReady(readiness: Readiness): boolean {
@@ -223,7 +260,7 @@ export class UcxLink implements Link, Advancing {
   #lose(error: unknown): void {
     this.#failure ??= error;
     clearInterval(this.#beats);
-    this.#stream.close();
+    this.#init.stream.close();
     this.#changes.tell();
   }
 
@@ -232,8 +269,8 @@ export class UcxLink implements Link, Advancing {
     this.resource.assertLive();
   }
 
-  get #isLate(): boolean {
-    return performance.now() - this.#heard > this.#timeout;
+  #isLate(since: number): boolean {
+    return performance.now() - since > this.#init.timeout;
   }
 
   #late(): Error {
@@ -242,7 +279,7 @@ export class UcxLink implements Link, Advancing {
 
   async #listen(): Promise<void> {
     try {
-      for (let some; (some = await this.#stream.some()) !== undefined;) {
+      for (let some; (some = await this.#init.stream.some()) !== undefined;) {
         if (some.some((byte) => byte !== 0)) throw badMessage("stream", "expected signs of life alone.");
         this.#heard = performance.now();
       }
@@ -257,27 +294,20 @@ export class UcxLink implements Link, Advancing {
   }
 
   #beat(): void {
-    if (this.#isLate) return this.#lose(this.#late());
+    const isFrameLate = this.#awaited?.hasCome === false && this.#isLate(this.#awaited.since);
+    if (isFrameLate || this.#isLate(this.#heard)) return this.#lose(this.#late());
     if (this.#isSending) return;
     this.#isSending = true;
-    const sent = this.#stream.send(BEAT).catch(() => {}); // its reader finds out why
+    const sent = this.#init.stream.send(BEAT).catch(() => {}); // its reader finds out why
     sent.then(() => this.#isSending = false);
-  }
-
-  #leave(): void {
-    this.#worker.leave(this);
-    if (this.#receiving !== undefined) abandoned.add(this.#receiving);
   }
 }
 
-/**
- * Waits until the two workers have met. UCX 1.13 ends the process where one of them closes a connection while that is being
- * made (`wireup_ep.c`, an assertion on `pending_count`).
- */
-export async function met(link: UcxLink): Promise<void> {
-  try {
-    await link.carryOut(FLUSH, undefined); // it has not begun: where the other side ends, this throws
-  } catch (error) {
-    throw undone(error, [() => link.resource.dispose()], "meeting the other side of a ring");
-  }
+/** The part of a frame that comes inside of its notice: all of it or nothing. */
+function inside(frame: Place | undefined): Bytes {
+  return frame !== undefined && frame.bytes.length <= MOST_INSIDE ? frame.bytes : NOTHING;
+}
+
+function placeForNotice(length: number): Place {
+  return placeFor(Math.min(length, LONGEST));
 }

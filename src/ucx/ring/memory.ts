@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Address } from "../../../ffi/address.ts";
 import { NULL } from "../../../ffi/address.ts";
 import { bodyOf, type Description, descriptionIn } from "../../channel/description.ts";
 import { asArgument, badMessage } from "../../channel/errors.ts";
@@ -11,7 +10,7 @@ import { decoded, encoded, jsonIn, KINDS } from "../../channel/message.ts";
 import { ReceivedFds } from "../../channel/packet.ts";
 import { incoming } from "../../channel/transfer.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { layout, moved } from "../../core/layout/layout.ts";
+import { moved } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
@@ -20,18 +19,19 @@ import { createMemfd } from "../../core/native/memfd.ts";
 import { Frame, planesOf } from "../../core/tensors/frame.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { checks } from "../library.ts";
+import { bytesAt } from "../../core/native/pin.ts";
+import { API, checks } from "../library.ts";
 import { hostPlaceOf } from "../place.ts";
-import type { Placed } from "../share.ts";
+import type { Bytes, Place } from "./messages.ts";
 
 /** A reader keeps each frame in one memfd, as if it had come by its fd. */
 const FDS = 1;
 
-/** Where a frame lies, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
-export function placed(mapped: Mapped, argument: string): Placed {
+/** A frame, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
+export function placeOf(mapped: Mapped, argument: string, undo: Undo): Place {
   const { first, byteLength } = extentOf(mapped, argument);
-  const bytes = layout({ shape: [byteLength], dtype: "u8" });
-  return { layout: bytes, address: hostPlaceOf(first, argument), owner: mapped.resource };
+  const address = hostPlaceOf(first, argument);
+  return { address, bytes: bytesAt(address, byteLength, API, undo) };
 }
 
 /** Throws unless a reader's memory for one of them takes each: it brings a frame to wherever it has room. @throws {ArgumentError} */
@@ -44,7 +44,7 @@ export function assertAlike(frames: readonly Mapped[]): void {
 }
 
 /** What a reader has to know of a frame: a message of the channel's, whose memory the reader makes. */
-export function described(mapped: Mapped, argument: string): Uint8Array<ArrayBuffer> {
+export function described(mapped: Mapped, argument: string): Bytes {
   const extent = extentOf(mapped, argument);
   const { byteLength } = extent;
   const description: Description = {
@@ -77,10 +77,8 @@ function extentOf(mapped: Mapped, argument: string) {
 }
 
 /** A frame of this side's, and where the writer's bytes go. */
-export interface Room {
+export interface Room extends Place {
   readonly frame: Tensor | Frame;
-  readonly address: Address;
-  readonly byteLength: number;
   /** How its bytes lie, in words. */
   readonly planes: string;
 }
@@ -91,7 +89,7 @@ export interface Room {
  * @throws {MessageError} if what it says is wrong.
  */
 export function roomFor(
-  message: Uint8Array<ArrayBuffer>,
+  message: Bytes,
   targets: readonly Target[],
   isIdle: () => boolean,
   undo: Undo,
@@ -106,6 +104,7 @@ export function roomFor(
   const pages = Math.ceil(byteLength / PAGE) * PAGE;
   const address = mapPages(NULL, pages, fd);
   undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
+  const bytes = bytesAt(address, byteLength, API, undo);
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
-  return { frame, address, byteLength, planes: JSON.stringify(planes) };
+  return { frame, address, bytes, planes: JSON.stringify(planes) };
 }

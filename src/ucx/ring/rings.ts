@@ -1,4 +1,4 @@
-import type { UcpContextH, UcpRkeyH } from "../../../ffi/ucx/handles.ts";
+import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
 import { type ChannelOptions, channelOptions, signalIn, type SignalOptions } from "../../channel/options.ts";
@@ -16,15 +16,13 @@ import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import type { Step } from "../endpoint.ts";
-import { API, checks, ucp } from "../library.ts";
-import { serve } from "../share.ts";
-import { type Ticket, unpackTicket } from "../ticket.ts";
-import type { UcpWorker } from "../worker.ts";
-import { UcxDoor } from "./door.ts";
-import { helloOf, sendHello } from "./handshake.ts";
-import { met, UcxLink } from "./link.ts";
-import { assertAlike, described, placed, type Room, roomFor } from "./memory.ts";
+import { API, checks } from "../library.ts";
+import { UcpWorker } from "../worker.ts";
+import { doorOf } from "./door.ts";
+import { addressIn, helloOf, LONGEST_ADDRESS, sendHello } from "./handshake.ts";
+import { UcxLink } from "./link.ts";
+import { assertAlike, described, placeOf, type Room, roomFor } from "./memory.ts";
+import type { Bytes } from "./messages.ts";
 import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions, within } from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
 
@@ -39,11 +37,9 @@ const OPEN: Names<OpenUcxRingOptions> = { contexts: true, signal: true };
 
 /** A header has 16 bytes. */
 const LONGEST_MESSAGE = LONGEST_BODY + 16;
-const LONGEST_TICKET = 2 ** 20;
 
 /**
- * Rings between processes that have no memory in common: a reader gets each frame by one `get` into memory of its own. All
- * else is as in `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
+ * Rings between processes that have no memory in common: a reader gets each frame into memory of its own. All else is as in `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
  *
  * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
  */
@@ -80,16 +76,17 @@ export class UcxRings extends Printed {
     const { frames, whenFull } = ringOptions(optionsIn(options, CREATE));
     this.#owner.assertLive();
     const argument = (i: number) => `frames[${i}]`;
-    const memory = frames.map((frame, i) => placed(frame, argument(i)));
     assertAlike(frames);
     const descriptions = frames.map((frame, i) => described(frame, argument(i)));
     const undo: Undo = [];
     return allOrNothing("making a ring", () => {
-      const { ticket, worker } = serve(this.#context, memory, "read", undo);
+      const places = frames.map((frame, i) => placeOf(frame, argument(i), undo));
+      const worker = new UcpWorker(this.#context, undo);
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
       const resource = new Resource({ name: `door of a ring at ${address}`, undo });
-      const door = new UcxDoor(address, resource, listener, this.#meeting, worker, [...descriptions, ticket]);
+      const meeting = this.#meeting;
+      const door = doorOf({ path: address, resource, listener, meeting, worker, frames: places, descriptions });
       const ring = new RingWriter<T>(door, frames, whenFull);
       ring.resource.dependOn(this.#owner);
       keepFor(ring, this);
@@ -118,7 +115,7 @@ export class UcxRings extends Printed {
       connected(this.#meeting, address),
       this.#meeting.timeout,
       AbortSignal.any([...given, ending.signal]),
-      (stream) => this.#join<T>(stream, address, targets),
+      (stream, over) => this.#join<T>(stream, address, targets, over),
     );
     try {
       this.#owner.assertLive();
@@ -134,11 +131,9 @@ export class UcxRings extends Printed {
 
   /** Keeps the worker going, which the writer's reaches, for as long as there is one. `atEnd` is called at its end, too. */
   #visit(atEnd: () => void): Disposable {
-    const visitor = { look() {} };
-    const undo = [() => this.#worker.leave(visitor), atEnd];
+    const undo = [this.#worker.serve(), atEnd];
     const resource = new Resource({ name: `visit to a ring by ${this.#owner.name}`, undo });
     resource.dependOn(this.#owner);
-    this.#worker.join(visitor);
     return { [Symbol.dispose]: () => resource.dispose() };
   }
 
@@ -146,15 +141,16 @@ export class UcxRings extends Printed {
     stream: Stream,
     name: string,
     targets: readonly Target[],
+    signal: AbortSignal,
   ): Promise<Joined<T>> {
     const { timeout } = this.#meeting;
     await this.#meeting.admit(stream, "reader");
     const hello = helloOf(this.#worker.address);
     await sendHello(stream, hello);
     const { count, whenFull } = beginningIn(await stream.receive(LONGEST_MESSAGE), 0);
-    const messages: Uint8Array<ArrayBuffer>[] = [];
+    const messages: Bytes[] = [];
     for (let i = 0; i < count; i++) messages.push(await stream.receive(LONGEST_MESSAGE));
-    const { worker: address, tensors } = ticketIn(await stream.receive(LONGEST_TICKET), count);
+    const address = addressIn(await stream.receive(LONGEST_ADDRESS));
     this.#owner.assertLive();
     const undo: Undo = [];
     using frames = new DisposableStack();
@@ -166,52 +162,27 @@ export class UcxRings extends Printed {
         frames.use(room.frame);
         return room;
       });
-      for (const [i, room] of rooms.entries()) assertSame(room, rooms[0], tensors[i].layout.byteLength);
-      const { released: sends, published: takes } = hello;
-      const made = link = new UcxLink({ name, worker: this.#worker, address, stream, sends, takes, timeout }, undo);
+      const isLikeFirst = ({ planes, bytes: { length } }: Room) =>
+        planes === rooms[0].planes && length === rooms[0].bytes.length;
+      if (!rooms.every(isLikeFirst)) {
+        throw badMessage("planes", "frames of one ring lie in several ways.");
+      }
+      const { tags } = hello;
+      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms };
+      const made = link = new UcxLink(init, undo);
       made.resource.dependOn(this.#owner); // it may end before there is a reader
-      const there = tensors.map(({ key, address }) => ({ address, key: made.lane.unpack(key) }));
-      const fetch = (index: number, into: number, signal: AbortSignal | undefined) =>
-        made.carryOut(getting(there[index], rooms[into]), signal);
+      const fetch: Joined<T>["fetch"] = (into, signal) => made.bring(into, signal);
       return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
     }, undo);
-    await met(joined.link);
+    try {
+      await joined.link.met(signal);
+    } catch (error) {
+      throw undone(error, [() => joined.link.resource.dispose()], "meeting the other side of a ring");
+    }
     frames.move();
     joined.link.begin();
     return joined;
   }
-}
-
-/** A frame of the writer's. */
-interface There {
-  readonly address: bigint;
-  readonly key: UcpRkeyH;
-}
-
-function getting({ address: from, key }: There, { address, byteLength }: Room): Step {
-  return {
-    fn: "ucp_get_nbx",
-    start: (endpoint, param) => ucp().ucp_get_nbx(endpoint, address, BigInt(byteLength), from, key, param),
-  };
-}
-
-/** The writer's memory. A ticket that makes no sense is its message's fault. */
-function ticketIn(bytes: Uint8Array<ArrayBuffer>, count: number): Ticket {
-  let ticket: Ticket;
-  try {
-    ticket = unpackTicket(bytes);
-  } catch (cause) {
-    throw badMessage("ticket", "it is damaged.", cause);
-  }
-  if (ticket.tensors.length === count) return ticket;
-  throw badMessage("ticket", `expected ${count} frames, got ${ticket.tensors.length}.`);
-}
-
-function assertSame({ byteLength, planes }: Room, first: Room, shared: number): void {
-  if (byteLength !== shared) {
-    throw badMessage("ticket", `a frame has ${byteLength} bytes, and ${shared} of it are shared.`);
-  }
-  if (planes !== first.planes) throw badMessage("planes", "frames of one ring lie in several ways.");
 }
 
 function listening(meeting: Meeting, address: string): UcxListener {

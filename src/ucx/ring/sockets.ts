@@ -24,13 +24,13 @@ export interface UcxListener {
 /** Options of {@link UcxContext.rings}. */
 export interface UcxRingsOptions {
   /**
-   * What both sides know, 16 bytes or more: they meet at `"host:port"` by TCP, and each has to prove that it knows the
-   * secret, which does not travel. A port alone is one of 127.0.0.1.
+   * What both sides know, 16 bytes or more: each has to prove that it knows the secret, which does not travel. Without
+   * sockets of the program's they meet by TCP at `"host:port"`; a port alone is one of 127.0.0.1.
    */
   readonly secret?: string | Uint8Array;
-  /** In place of a secret: makes what a writer listens at. TLS, or a Unix socket: each reader that connects is let in. */
+  /** Makes what a writer listens at: TLS, or a Unix socket. Without a secret, each reader that connects is let in. */
   readonly listen?: (address: string) => UcxListener;
-  /** In place of a secret: makes a reader's connection. */
+  /** Makes a reader's connection. */
   readonly connect?: (address: string) => Promise<Conn>;
   /**
    * Milliseconds after which a side that is not heard of is given up, 10,000 by default. A writer has its frames back
@@ -61,23 +61,15 @@ export function meetingIn(options: UcxRingsOptions): Meeting {
     if (given !== undefined && typeof given !== "function") throw checks.wrongKind(name, "a function", given);
   }
   const isOwn = listen !== undefined || connect !== undefined;
-  if (isOwn === (secret !== undefined)) {
-    throw checks.wrong("options", `expected a secret or sockets, got ${isOwn ? "both" : "neither"}.`, WHO);
-  }
-  if (secret === undefined) {
-    return {
-      timeout,
-      listen: (address) => made("listen", listen, address),
-      connect: async (address) => await made("connect", connect, address),
-      admit: () => Promise.resolve(),
-    };
-  }
-  const key = keyIn(secret);
+  if (!isOwn && secret === undefined) throw checks.wrong("options", "expected a secret or sockets, got neither.", WHO);
+  const key = secret === undefined ? undefined : keyIn(secret);
   return {
     timeout,
-    listen: (address) => Deno.listen(placeIn(address)),
-    connect: (address) => Deno.connect(placeIn(address)),
-    admit: (stream, side) => assertKnown(stream, key, side),
+    listen: (address) => isOwn ? made("listen", listen, address) : Deno.listen(placeIn(address)),
+    connect: async (address) => await (isOwn ? made("connect", connect, address) : Deno.connect(placeIn(address))),
+    admit: async (stream, side) => {
+      if (key !== undefined) await assertKnown(stream, key, side);
+    },
   };
 }
 
@@ -133,7 +125,7 @@ export async function within<R>(
   coming: Promise<Conn>,
   timeout: number,
   signal: AbortSignal | undefined,
-  agree: (stream: Stream) => Promise<R>,
+  agree: (stream: Stream, over: AbortSignal) => Promise<R>,
 ): Promise<R> {
   const late = AbortSignal.timeout(timeout);
   const over = signal === undefined ? late : AbortSignal.any([signal, late]);
@@ -141,7 +133,7 @@ export async function within<R>(
   const close = () => void opened.then((stream) => stream.close(), () => {});
   over.addEventListener("abort", close);
   try {
-    return await agree(await unlessAborted(opened, over));
+    return await agree(await unlessAborted(opened, over), over);
   } catch (error) {
     close();
     signal?.throwIfAborted();

@@ -36,8 +36,8 @@ export class VulkanImage extends Tensor<ImageObject> {
   }
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
-  protected derive(part: Part): VulkanImage {
+  protected override derive(part: Part): VulkanImage {
     assertWhole(part.layout, this, "vulkan", "Give the shader an origin.");
-    return new VulkanImage(this.initOf(part));
+    return super.derive(part) as VulkanImage;
   }
 }

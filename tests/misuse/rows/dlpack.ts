@@ -128,6 +128,14 @@ export default table(import.meta, {
     using _same = fromDLPack(loan.handOver(), HOST);
     loan.handOver();
   }, gone(/DLPack loan of host tensor \[2,3\] f32 was handed over/)),
+  "taking back a loan that a tensor has": lending((tensor) => {
+    const loan = toDLPack(tensor);
+    using _same = fromDLPack(loan.handOver(), HOST);
+    loan.takeBack();
+  }, {
+    ...unusable(/cannot be taken back: fromDLPack\(\) has made a tensor of it/, /Dispose that tensor/),
+    ...{ api: "dlpack", fn: "takeBack" },
+  }),
   "the address of a loan that was disposed": {
     says: ["true", "DLPack loan of host tensor [2,3] f32 (released)"],
     ...lending((tensor) => {
@@ -170,11 +178,11 @@ export default table(import.meta, {
   ),
   "an API's name for a context": taking(
     (address) => fromDLPack(address, { contexts: any(["host"]) }),
-    wrong("contexts", /the memory is of kDLCPU/, /host/),
+    wrong("contexts", /expected an open context, got a string/, /host/),
   ),
   "nothing for a context": taking(
     (address) => fromDLPack(address, { contexts: any([undefined, null]) }),
-    wrong("contexts", /the memory is of kDLCPU/, /host/),
+    wrong("contexts", /expected an open context, got undefined/, /host/),
   ),
   "a promise to wait for": taking(
     (address) => fromDLPack(address, { ...HOST, after: any(Promise.resolve()) }),

@@ -90,9 +90,14 @@ export default table(import.meta, {
     (ucx) => ucx.rings({}),
     wrong("options", /expected a secret or sockets, got neither/, /pass \{ secret \}/),
   ),
-  "rings with a secret and sockets": opened(
-    (ucx) => ucx.rings({ secret: SECRET, connect: (path) => Deno.connect({ transport: "unix", path }) }),
-    wrong("options", /expected a secret or sockets, got both/, /pass \{ secret \}/),
+  "rings with a secret, and sockets of one side alone": opened(
+    (ucx) => {
+      using one = host.allocate(BYTES);
+      using other = host.allocate(BYTES);
+      const rings = ucx.rings({ secret: SECRET, connect: (path) => Deno.connect({ transport: "unix", path }) });
+      rings.create("here", { frames: [one, other] });
+    },
+    wrong("listen", /it is missing/, /pass \{ secret \}/),
   ),
   "a secret that can be guessed": opened(
     (ucx) => ucx.rings({ secret: "hunter2" }),

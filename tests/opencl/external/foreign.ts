@@ -17,7 +17,7 @@ import { closeFd, duplicateFd } from "../../../src/core/native/fd.ts";
 import { libc } from "../../../src/core/native/libc.ts";
 import { mapPages, unmapPages } from "../../../src/core/native/blocks.ts";
 import { bytesAt } from "../../../src/core/native/pin.ts";
-import { type Part, Tensor } from "../../../src/core/tensors/tensor.ts";
+import { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { someFd, UUID } from "./simulated.ts";
 
 /** A block of its memory. */
@@ -33,10 +33,6 @@ export class ForeignTensor extends Tensor<ForeignBlock> {
   get bytes(): Uint8Array {
     const { start, end } = this.grant;
     return this.rawHandle.bytes.subarray(start, end);
-  }
-
-  protected derive(part: Part): ForeignTensor {
-    return new ForeignTensor(this.initOf(part));
   }
 }
 

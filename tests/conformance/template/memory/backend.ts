@@ -25,7 +25,6 @@ import type { Frame } from "../../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../../src/core/tensors/mapped.ts";
 import { allocateFrame, allocateTensor } from "../../../../src/core/tensors/over.ts";
 import { PointerTensor } from "../../../../src/core/tensors/pointer.ts";
-import type { Part } from "../../../../src/core/tensors/tensor.ts";
 import { bytesAt } from "../../bytes.ts";
 
 /** Where its files are. */
@@ -120,11 +119,6 @@ export class ShmTensor extends PointerTensor {
     const { address, layout: { byteLength } } = this;
     const call = command(() => work(bytesAt(address, byteLength)));
     this.target.line.submit([{ tensor: this, access, argument: "tensor" }], call);
-  }
-
-  /** A part of it, over the same handle: its bytes are lent already. */
-  protected derive(part: Part): ShmTensor {
-    return new ShmTensor(this.initOf(part));
   }
 }
 

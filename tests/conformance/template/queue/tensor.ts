@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Part, Tensor } from "../../../../src/core/tensors/tensor.ts";
+import { Tensor } from "../../../../src/core/tensors/tensor.ts";
 import type { FakeTarget } from "./context.ts";
 import { fakeAddress } from "./library.ts";
 
@@ -20,10 +20,5 @@ export class FakeTensor extends Tensor<bigint> {
   /** The same where the host uses it in place: without it, a route that goes on from the host is not proven, and migrates. */
   protected override get hostAddress(): bigint | undefined {
     return this.target.isInPlace ? this.address : undefined;
-  }
-
-  /** A part of it, over the same handle: its bytes are lent already. */
-  protected derive(part: Part): FakeTensor {
-    return new FakeTensor(this.initOf(part));
   }
 }

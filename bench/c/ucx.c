@@ -1,0 +1,205 @@
+// Frames from one process to another over UCX: `ucx TRANSPORTS BYTES`. It forks the process that sends them. A frame is a
+// tagged message out of its memory, as in samepage's ring over UCX, but without notices: whose turn it is follows from the
+// order. Both sides ask and yield for as long as samepage does, and then wait for the worker's event.
+#include "serve.h"
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <ucp/api/ucp.h>
+#include <unistd.h>
+
+enum { FRAMES = 4, POLLING_NS = 200000, EVENT_MS = 250 };
+
+static ucp_worker_h worker;
+static ucp_ep_h endpoint;
+static const ucp_request_param_t PLAIN;
+static int event_fd;
+static int other; // a socket to the other process: UCX's address, and what is asked for
+static size_t length;
+static unsigned char *frames;
+
+static void check(ucs_status_t status, const char *function) {
+  if (status == UCS_OK) return;
+  fprintf(stderr, "%s: %d\n", function, status);
+  exit(1);
+}
+
+static uint64_t nanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t worked(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const uint64_t seconds = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec);
+  return seconds * 1000000000u + (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+static void finish(void *request) {
+  if (request == NULL) return;
+  if (UCS_PTR_IS_ERR(request)) check(UCS_PTR_STATUS(request), "a request");
+  uint64_t until = nanoseconds() + POLLING_NS;
+  while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+    if (ucp_worker_progress(worker) != 0) {
+      until = nanoseconds() + POLLING_NS;
+    } else if (nanoseconds() < until) {
+      sched_yield();
+    } else {
+      const ucs_status_t status = ucp_worker_arm(worker);
+      if (status == UCS_ERR_BUSY) continue;
+      check(status, "ucp_worker_arm");
+      struct pollfd ready = {event_fd, POLLIN, 0};
+      poll(&ready, 1, EVENT_MS);
+    }
+  }
+  check(ucp_request_check_status(request), "a request");
+  ucp_request_free(request);
+}
+
+static void say(const void *bytes, size_t count) {
+  if (write(other, bytes, count) != (ssize_t)count) exit(1);
+}
+
+static void hear(void *bytes, size_t count) {
+  if (recv(other, bytes, count, MSG_WAITALL) != (ssize_t)count) exit(0); // the other one has ended
+}
+
+// UCX reads its environment when it is loaded, which was before main: so the program starts again, once.
+static void settle_environment(char **argv) {
+  static const char *const SETTINGS[][2] = {
+    {"UCX_MEM_EVENTS", "n"}, {"UCX_HANDLE_ERRORS", "none"}, {"UCX_VFS_ENABLE", "n"}, {"UCX_LOG_LEVEL", "fatal"},
+    {"UCX_POSIX_ERROR_HANDLING", "y"}, {"UCX_SYSV_ERROR_HANDLING", "y"},
+  };
+  if (getenv(SETTINGS[0][0]) != NULL) return;
+  for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS; i++) setenv(SETTINGS[i][0], SETTINGS[i][1], 0);
+  execv("/proc/self/exe", argv);
+  fail("it cannot start again");
+}
+
+static void open_ucx(const char *transports) {
+  ucp_config_t *config;
+  check(ucp_config_read(NULL, NULL, &config), "ucp_config_read");
+  check(ucp_config_modify(config, "TLS", transports), "ucp_config_modify");
+  check(ucp_config_modify(config, "NET_DEVICES", "lo"), "ucp_config_modify");
+  const ucp_params_t params = {
+    .field_mask = UCP_PARAM_FIELD_FEATURES,
+    .features = UCP_FEATURE_RMA | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
+  };
+  ucp_context_h context;
+  check(ucp_init(&params, config, &context), "ucp_init");
+  const ucp_worker_params_t single = {
+    .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+    .thread_mode = UCS_THREAD_MODE_SINGLE,
+  };
+  check(ucp_worker_create(context, &single, &worker), "ucp_worker_create");
+  check(ucp_worker_get_efd(worker, &event_fd), "ucp_worker_get_efd");
+
+  ucp_address_t *own;
+  size_t own_length, their_length;
+  check(ucp_worker_get_address(worker, &own, &own_length), "ucp_worker_get_address");
+  say(&own_length, sizeof own_length);
+  say(own, own_length);
+  hear(&their_length, sizeof their_length);
+  void *theirs = malloc(their_length);
+  hear(theirs, their_length);
+  const ucp_ep_params_t to = {
+    .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+    .address = theirs,
+    .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+  };
+  check(ucp_ep_create(worker, &to, &endpoint), "ucp_ep_create");
+  finish(ucp_ep_flush_nbx(endpoint, &PLAIN));
+}
+
+static void *sending(long i) {
+  unsigned char *frame = frames + (size_t)(i % FRAMES) * length;
+  frame[0] = frame[length / 2] = frame[length - 1] = (unsigned char)i;
+  return ucp_tag_send_nbx(endpoint, frame, length, 1, &PLAIN);
+}
+
+static void receive(long i) {
+  finish(ucp_tag_recv_nbx(worker, frames, length, 1, ~(ucp_tag_t)0, &PLAIN));
+  const unsigned char value = (unsigned char)i;
+  if (frames[0] != value || frames[length / 2] != value || frames[length - 1] != value) fail("it is another frame");
+}
+
+// What the near process asks the far one for.
+struct wish {
+  enum { SEND, ECHO, WORKED } what;
+  long count;
+};
+
+static void ask(int what, long count) {
+  const struct wish wish = {what, count};
+  say(&wish, sizeof wish);
+}
+
+static void be_far(void) {
+  for (;;) {
+    struct wish wish;
+    hear(&wish, sizeof wish);
+    void *flying[FRAMES] = {NULL};
+    for (long i = 0; wish.what == SEND && i < wish.count; i++) {
+      finish(flying[i % FRAMES]);
+      flying[i % FRAMES] = sending(i);
+    }
+    for (int i = 0; i < FRAMES; i++) finish(flying[i]);
+    for (long i = 0; wish.what == ECHO && i < wish.count; i++) {
+      receive(i);
+      finish(sending(i));
+    }
+    if (wish.what == WORKED) {
+      const uint64_t spent = worked();
+      say(&spent, sizeof spent);
+    }
+  }
+}
+
+static void get_frames(long count) {
+  ask(SEND, count);
+  for (long i = 0; i < count; i++) receive(i);
+}
+
+static void echo(long count) {
+  ask(ECHO, count);
+  for (long i = 0; i < count; i++) {
+    finish(sending(i));
+    receive(i);
+  }
+}
+
+static uint64_t both_worked(void) {
+  uint64_t far;
+  ask(WORKED, 0);
+  hear(&far, sizeof far);
+  return worked() + far;
+}
+
+static void nothing(void) {}
+
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    fprintf(stderr, "usage: %s TRANSPORTS BYTES\n", argv[0]);
+    return 2;
+  }
+  settle_environment(argv);
+  length = (size_t)atol(argv[2]);
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) fail("socketpair failed");
+  const int is_far = fork() == 0;
+  other = sockets[is_far];
+  close(sockets[!is_far]);
+  frames = map_pages(FRAMES * length);
+  open_ucx(argv[1]);
+  if (is_far) be_far();
+  static const struct operation OPERATIONS[] = {
+    {"frames", nothing, get_frames},
+    {"echo", nothing, echo},
+    {"cpu", nothing, get_frames, .clock = both_worked},
+  };
+  return answer(OPERATIONS, sizeof OPERATIONS / sizeof *OPERATIONS);
+}

@@ -1,0 +1,43 @@
+import type { Context, Target } from "../core/graph/context.ts";
+import { Graph } from "../core/graph/graph.ts";
+import { edgesOf } from "../core/graph/port_mapper.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { host } from "../host/context.ts";
+import { type ApiExaminer, type Examination, type Examined, LITTLE } from "./api.ts";
+import { examineLibrary } from "./library.ts";
+import { attempt, type DeviceReport, type Finding, type Trait } from "./report.ts";
+
+/** A library with one context, which is its only device and its own target. */
+export interface OneDevice<C extends Context & Target> extends Pick<ApiExaminer, "api" | "variables"> {
+  /** The function by whose address the library's file is found. */
+  readonly symbol: string;
+  open(): C;
+  version(context: C): string;
+  traits(context: C): readonly Trait[];
+  /** Makes a little memory of this kind; from the host's, if it is left out. */
+  make?(context: C): Mapped;
+}
+
+/** How to look at such a library. */
+export function oneDevice<C extends Context & Target>(of: OneDevice<C>): ApiExaminer {
+  return { api: of.api, variables: of.variables, files: [], examine: (how) => examine(of, how) };
+}
+
+function examine<C extends Context & Target>(of: OneDevice<C>, { opened }: Examination): Examined {
+  const { api, symbol } = of;
+  const findings: Finding[] = [];
+  let found: C | undefined;
+  const library = examineLibrary(api, () => found = opened.use(of.open()), symbol, findings);
+  const report = { api, library, modules: [], drivers: [], findings };
+  if (found === undefined) return { report: { ...report, devices: [] }, nodes: [] };
+  const context = found;
+  const mapped = () => opened.use(new Graph([host, context], edgesOf)).map(opened.use(host.allocate(LITTLE)), context);
+  const device: DeviceReport = {
+    ...{ id: api, name: context.name, facts: [], aliasing: [], findings: [] },
+    traits: attempt(findings, () => of.traits(context)) ?? [],
+  };
+  return {
+    report: { ...report, library: { ...library, version: of.version(context) }, devices: [device] },
+    nodes: [{ device: api, target: context, make: of.make === undefined ? mapped : () => of.make!(context) }],
+  };
+}

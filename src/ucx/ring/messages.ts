@@ -1,0 +1,106 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { UCS_INPROGRESS } from "../../../ffi/ucx/errors.ts";
+import { readUcpTagRecvInfo, ucp_tag_recv_info_t } from "../../../ffi/ucx/structs.ts";
+import { badMessage } from "../../channel/errors.ts";
+import { addressOf } from "../../core/native/pin.ts";
+import { codeIn, PLAIN } from "../endpoint.ts";
+import { API, check, ucp } from "../library.ts";
+import type { UcpWorker } from "../worker.ts";
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Where a message is, or comes to. To ask for the address of bytes takes longer than to send a few. */
+export interface Place {
+  readonly address: Address;
+  readonly bytes: Bytes;
+}
+
+/** Most messages are no longer, and use memory again. */
+const SPARE_BYTES = 20_480;
+const MOST_SPARES = 16;
+const spares: Place[] = [];
+
+/** A place for a message of up to so many bytes, or more. */
+export function placeFor(length: number): Place {
+  const spare = length <= SPARE_BYTES ? spares.pop() : undefined;
+  if (spare !== undefined) return spare;
+  const bytes = new Uint8Array(new ArrayBuffer(Math.max(length, SPARE_BYTES)));
+  return { bytes, address: addressOf(bytes, API) };
+}
+
+/** UCX does not use it any more, and neither does anybody else. */
+export function reuse(place: Place): void {
+  if (place.bytes.length === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
+}
+
+const EXACTLY = 2n ** 64n - 1n;
+
+const info = new DataView(new ArrayBuffer(ucp_tag_recv_info_t.size));
+
+/** A message of so many bytes, on its way into memory of this side's. */
+interface Coming {
+  readonly into: Place;
+  readonly length: number;
+  readonly request: Address;
+}
+
+/** Messages that had not come whole when nobody waited for them any more: UCX may still write there. */
+const abandoned = new Set<Coming>();
+
+/** The messages of one tag, which come one at a time. UCX calls nothing back: they are asked for. */
+export class Messages {
+  readonly #worker: UcpWorker;
+  readonly #tag: bigint;
+  #coming: Coming | undefined;
+
+  constructor(worker: UcpWorker, tag: bigint) {
+    this.#worker = worker;
+    this.#tag = tag;
+  }
+
+  /**
+   * The next one, once it is whole; undefined until then. `placeOf` says into which place one of so many bytes comes.
+   *
+   * @throws {MessageError} if it is longer than that.
+   */
+  next(placeOf: (length: number) => Place): Omit<Coming, "request"> | undefined {
+    const coming = this.#coming ??= this.#begin(placeOf);
+    if (coming === undefined) return undefined;
+    const code = this.#codeOf(coming);
+    if (code === UCS_INPROGRESS) return undefined;
+    const { length, into: { bytes } } = coming;
+    if (length > bytes.length) throw badMessage("message", `expected at most ${bytes.length} bytes, got ${length}.`);
+    check(code, "ucp_tag_msg_recv_nbx");
+    return coming;
+  }
+
+  /** Does UCX write into this side's memory no more? */
+  get isIdle(): boolean {
+    return this.#coming === undefined || this.#codeOf(this.#coming) !== UCS_INPROGRESS;
+  }
+
+  /** Nobody waits for more. */
+  end(): void {
+    if (!this.isIdle) abandoned.add(this.#coming!);
+  }
+
+  #begin(placeOf: (length: number) => Place): Coming | undefined {
+    const { handle } = this.#worker;
+    const message = ucp().ucp_tag_probe_nb(handle, this.#tag, EXACTLY, 1, info);
+    if (message === 0n) return undefined;
+    const length = Number(readUcpTagRecvInfo(info, 0).length);
+    const into = placeOf(length);
+    const count = BigInt(Math.min(length, into.bytes.length));
+    return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, PLAIN) };
+  }
+
+  /** Once it is over, its request is gone. */
+  #codeOf({ request }: Coming): number {
+    const isRequest = request !== NULL && codeIn(request) === undefined;
+    const code = isRequest ? ucp().ucp_request_check_status(request) : codeIn(request) ?? 0;
+    if (code === UCS_INPROGRESS) return code;
+    if (isRequest) ucp().ucp_request_free(request);
+    this.#coming = undefined;
+    return code;
+  }
+}

@@ -1,0 +1,57 @@
+// Rings whose two sides meet by Deno's TLS.
+
+import { assertEquals, assertRejects } from "@std/assert";
+import { MessageError } from "../../src/channel/mod.ts";
+import { UcxContext } from "../../src/ucx/mod.ts";
+import { warningsOf } from "../warnings.ts";
+import { certifiedTest } from "./certificate.ts";
+import { create, INFO, LARGE, open, publish, SECRET, until, unusedPort, valueOf } from "./ring_help.ts";
+
+function tls(folder: string) {
+  const text = (file: string) => Deno.readTextFileSync(`${folder}/${file}`);
+  const place = (port: string) => ({ hostname: "localhost", port: Number(port) });
+  return {
+    listen: (port: string) => Deno.listenTls({ ...place(port), cert: text("ring.crt"), key: text("ring.key") }),
+    connect: (port: string) => Deno.connectTls({ ...place(port), caCerts: [text("ring.crt")] }),
+  };
+}
+
+for (const [size, info] of Object.entries({ small: INFO, large: LARGE })) {
+  certifiedTest(`ring: ${size} frames come to who met the writer by TLS, and the end does`, async (folder) => {
+    await using ucx = UcxContext.open({ transports: ["tcp"] });
+    const rings = ucx.rings(tls(folder));
+    const port = unusedPort();
+    await using ring = create(rings, port, 2, "wait", info);
+    await using reader = await open(rings, port);
+    await ring.joined();
+    for (let i = 1; i <= 5; i++) {
+      await publish(ring, i);
+      using frame = (await reader.next())!;
+      assertEquals(valueOf(frame), i);
+    }
+    await ring.end();
+    assertEquals(await reader.next(), undefined);
+  });
+}
+
+certifiedTest(
+  "ring: over TLS, nobody comes in without the secret, and nobody trusts another writer",
+  async (folder) => {
+    await using ucx = UcxContext.open({ transports: ["tcp"] });
+    const port = unusedPort();
+    const { listen, connect } = tls(folder);
+    await using ring = create(ucx.rings({ secret: SECRET, listen }), port, 2);
+    const stranger = ucx.rings({ secret: new Uint8Array(32), connect });
+    const suspicious = ucx.rings({
+      secret: SECRET,
+      connect: (port) => Deno.connectTls({ hostname: "localhost", port: Number(port) }),
+    });
+    const warnings = await warningsOf(async () => {
+      await assertRejects(() => open(stranger, port), MessageError, "the writer turned this reader away");
+      await assertRejects(() => open(suspicious, port), Deno.errors.InvalidData, "UnknownIssuer");
+      await using _reader = await open(ucx.rings({ secret: SECRET, connect }), port);
+      await until(() => ring.readers === 1, "the third is let in");
+    });
+    assertEquals(warnings.length, 2);
+  },
+);
