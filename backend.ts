@@ -143,7 +143,15 @@ export type { DTypeOf, TypedArrayConstructor, TypedArrays } from "./src/core/lay
 
 // Owners of memory and of native objects, and their ends.
 export { NativeObject } from "./src/core/life/native_object.ts";
-export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./src/core/life/resource.ts";
+export {
+  type GiveBack,
+  ownResource,
+  type PartOfGrant,
+  PlaneLife,
+  Resource,
+  type ResourceInit,
+  type ResourceState,
+} from "./src/core/life/resource.ts";
 export { allOrNothing, thenUndo, type Undo, undoAll, unwind } from "./src/core/life/undo.ts";
 export { owned } from "./src/core/life/ledger.ts";
 export { adopt, adoptHandle, own, type Owning } from "./src/core/memory/own.ts";

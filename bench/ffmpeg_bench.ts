@@ -57,9 +57,13 @@ figure({
       return {
         run(count) {
           for (let i = 0; i < count; i++) {
-            using frame = ffmpeg.attach(pointer);
-            using mapped = graph.map(frame, host, { access: "read" });
-            void mapped.planes[1];
+            const frame = ffmpeg.attach(pointer);
+            const mapped = graph.map(frame, host, { access: "read" });
+            const [luma, chroma] = mapped.planes;
+            void luma.handle;
+            void chroma.handle;
+            mapped[Symbol.dispose](); // two `using` of V8's take 150 ns by themselves
+            frame[Symbol.dispose]();
           }
         },
       };

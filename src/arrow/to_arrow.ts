@@ -3,7 +3,7 @@ import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/struc
 import { ARROW_DEVICE_CPU, ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { isContiguous } from "../core/layout/layout.ts";
-import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
+import { registerLater, unregister } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { Printed, withFacts } from "../core/printed.ts";
@@ -213,7 +213,6 @@ export class ArrowExport extends Printed implements Disposable {
   /** Its end of life. */
   readonly resource: Resource;
   readonly #structs: Pick<OwnedStructs, "schema" | "array">;
-  readonly #registration: Registration;
 
   /** Takes the structs over. It ends with what it describes. */
   constructor({ schema, array }: OwnedStructs, deviceType: number, of: Resource, undo: Undo) {
@@ -221,7 +220,7 @@ export class ArrowExport extends Printed implements Disposable {
     this.#structs = { schema, array };
     this.deviceType = deviceType;
     this.resource = new Resource({ name: `${of.name} for Arrow`, owners: [of], undo });
-    this.#registration = registerLater(this, this.resource);
+    registerLater(this, this.resource);
   }
 
   /** The address of the `ArrowSchema`. @throws {DisposedError} once it or the tensor was disposed. */
@@ -246,7 +245,7 @@ export class ArrowExport extends Printed implements Disposable {
 
   /** Releases what no consumer has moved, and ends the structs' memory: consumers take them before. Idempotent. */
   [Symbol.dispose](): void {
-    unregister(this.#registration);
+    unregister(this.resource);
     this.resource.dispose();
   }
 }

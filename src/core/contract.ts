@@ -166,7 +166,10 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   };
   /** New zeroed memory of its own, for `allocateTensor`; `address` is its host address, if it has one. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
-  /** A tensor over imported or allocated memory. */
+  /**
+   * A tensor over imported or allocated memory. A plane of a frame has a `PlaneLife` as its `init.resource`: one whose objects
+   * have to end with it calls `ownResource`.
+   */
   tensor?(init: TensorInit<H>): T;
   /**
    * The host address of the first element of such a tensor; undefined where the CPU does not see it. Where this is, `tensor`

@@ -28,6 +28,15 @@ export class Recent<V> {
     if (view !== undefined) { for (let at = from; at < to; at += 4) this.add(view.getInt32(at, true)); }
   }
 
+  /** The numbers of 32 bits at these bytes of a struct. */
+  addWordsAt(view: DataView, offsets: readonly number[]): void {
+    while (this.#count + offsets.length > this.#numbers.length) this.#grow();
+    const numbers = this.#numbers;
+    let at = this.#count;
+    for (let i = 0; i < offsets.length; i++) numbers[at++] = view.getInt32(offsets[i], true);
+    this.#count = at;
+  }
+
   /** What layouts depend on: how long blocks are, and how their addresses are aligned. */
   addBlocks(blocks: readonly { readonly address: bigint; readonly byteLength: number }[]): void {
     for (let i = 0; i < blocks.length; i++) {
@@ -46,8 +55,9 @@ export class Recent<V> {
   }
 
   #areThose(numbers: Float64Array): boolean {
+    const added = this.#numbers;
     if (numbers.length !== this.#count) return false;
-    for (let i = 0; i < numbers.length; i++) if (numbers[i] !== this.#numbers[i]) return false;
+    for (let i = 0; i < numbers.length; i++) if (numbers[i] !== added[i]) return false;
     return true;
   }
 

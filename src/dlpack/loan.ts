@@ -14,7 +14,7 @@ import { Signal } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { AccessError } from "../core/errors.ts";
-import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
+import { registerLater, unregister } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
@@ -80,7 +80,6 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #signal: Signal;
-  readonly #registration: Registration;
   /** Kept for as long as the loan can be handed over: it would end with its tensor. */
   #tensor: Tensor | undefined;
 
@@ -99,7 +98,7 @@ export class DLPackLoan extends Printed implements Disposable {
     } catch (error) {
       throw undone(error, [() => this.resource.dispose()], `lending ${of}`);
     }
-    this.#registration = registerLater(this, this.resource);
+    registerLater(this, this.resource);
     this.#tensor = lending.tensor;
   }
 
@@ -178,7 +177,7 @@ export class DLPackLoan extends Printed implements Disposable {
   }
 
   #release(): void {
-    unregister(this.#registration);
+    unregister(this.resource);
     this.#tensor = undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { allOrNothing } from "../core/life/undo.ts";
+import { allOrNothing, undone } from "../core/life/undo.ts";
+import type { ArgumentError } from "../core/errors.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
@@ -8,7 +9,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Wanted } from "../media/context.ts";
 import { accessIn, frameOfPicture } from "../media/held.ts";
 import type { FFmpegContext } from "./context.ts";
-import { avFrames } from "./fields.ts";
+import { avFrames, type Fields } from "./fields.ts";
 import { type Buffer, buffersOf, type Contents, describe, REFERENCED } from "./frame.ts";
 import { type Hardware, hardwareFor, type Surface } from "./hardware.ts";
 import { avutil, check, checks } from "./library.ts";
@@ -34,18 +35,27 @@ export function attachedFrame(
   if (hardware !== undefined) return attachedSurface(context, hardware, pointer, access);
   const own = context.spares.take();
   const release = () => context.spares.give(own);
-  const contents = allOrNothing("attaching an AVFrame", () => {
-    check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
-    const buffers = buffersOf(own);
-    assertFFmpegs(buffers);
-    const described = describe(own, buffers); // before a copy that would be for nothing
-    if (!isCopy) return described;
-    check(fns.av_frame_make_writable(own.address), "av_frame_make_writable");
-    return describe(own);
-  }, [release]);
+  let contents: Contents;
+  try {
+    contents = referredTo(own, pointer, isCopy);
+  } catch (error) { // closures for allOrNothing() would take longer than the reference
+    throw undone(error, [release], "attaching an AVFrame");
+  }
   const frame = adoptedFrame(context, own.address, contents, access, release);
   if (isCopy) context.countCopied(frame.byteLength);
   return frame;
+}
+
+/** Makes an AVFrame of ours refer to what another one does, or to a copy of it. */
+function referredTo(own: Fields, pointer: Address, isCopy: boolean): Contents {
+  const { fns } = avutil();
+  check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
+  const buffers = buffersOf(own);
+  assertFFmpegs(buffers);
+  const described = describe(own, buffers); // before a copy that would be for nothing
+  if (!isCopy) return described;
+  check(fns.av_frame_make_writable(own.address), "av_frame_make_writable");
+  return describe(own);
 }
 
 /** A frame over an AVFrame whose pixels are another API's: its planes are that context's. */
@@ -96,8 +106,11 @@ function formatOfAVFrame(pointer: Address): number {
 
 /** A reference to a tensor's own memory would be waited for by that tensor's end, and wait for it. */
 function assertFFmpegs(buffers: readonly Buffer[]): void {
-  if (!buffers.some(({ reference }) => isLent(reference))) return;
-  throw checks.wrong(
+  for (let i = 0; i < buffers.length; i++) if (isLent(buffers[i].reference)) throw ofOurs();
+}
+
+function ofOurs(): ArgumentError {
+  return checks.wrong(
     "pointer",
     "its AVFrame is over a tensor's memory.",
     "Use the frame that ffmpeg.avFrame() was given.",

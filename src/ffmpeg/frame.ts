@@ -76,16 +76,14 @@ function offsetsOfCommon(): readonly number[] {
 
 /** All numbers that {@link streamOf} looks at. */
 function addNumbers(fields: Fields, buffers: readonly Buffer[]): void {
-  const { view } = fields;
-  const common = commonAt ??= offsetsOfCommon();
   streams.begin();
-  for (let i = 0; i < common.length; i++) streams.add(view.getInt32(common[i], true));
+  streams.addWordsAt(fields.view, commonAt ??= offsetsOfCommon());
   streams.addBlocks(buffers);
   const pointers = pointersIn(fields);
   for (let i = 0; i < pointers.length; i++) {
     const at = placeOf(pointers[i], i, buffers);
     streams.add(at);
-    streams.add(at < 0 ? 0 : Number(pointers[i] - buffers[at].address));
+    streams.add(at < 0 ? 0 : pointers[i] - buffers[at].at);
   }
 }
 
@@ -131,6 +129,8 @@ function sound(fields: Fields, place: Placing): HeldStream {
 /** A buffer that an AVFrame has a reference to, and that reference. */
 export interface Buffer extends HeldBlock {
   readonly reference: Address;
+  /** Its address as a {@link placeAt}. */
+  readonly at: number;
 }
 
 let references: StructType<Structs["AVBufferRef"]> | undefined;
@@ -156,38 +156,52 @@ export function buffersOf(fields: Fields): Buffer[] {
 
 /** Those of a list of references, which has no gaps. */
 function buffersIn(view: DataView, from: number, most: number): Buffer[] {
+  const { data, size } = avutil().structs.AVBufferRef.fields;
   const buffers = shortList<Buffer>();
   for (let i = 0; i < most; i++) {
     const reference = addressIn(view, from + WORD * i);
     if (reference === NULL) break;
-    const { data, size } = referenceAt(reference);
-    buffers.push({ kind: "ffmpeg.buffer", reference, address: data, byteLength: Number(size) });
+    const said = referenceAt(reference);
+    const at = placeAt(said.view, data.offset);
+    const byteLength = placeAt(said.view, size.offset);
+    buffers.push({ kind: "ffmpeg.buffer", reference, address: said.data, at, byteLength });
   }
   return buffers;
 }
 
-/** The addresses of an AVFrame's planes. */
-function pointersIn({ view, address, extended_data, channels }: Fields): Address[] {
-  const at = avutil().structs.AVFrame.fields.data.offset;
-  const isWithin = extended_data === address + BigInt(at);
-  const from = isWithin ? view : viewAt(extended_data, WORD * channels, "ffmpeg");
-  const planes = shortList<Address>();
-  for (let i = 0; i < (isWithin ? AV_NUM_DATA_POINTERS : channels); i++) {
-    const plane = addressIn(from, (isWithin ? at : 0) + WORD * i);
-    if (plane === NULL) return planes;
+/** The addresses of an AVFrame's planes, as {@link placeAt}. */
+function pointersIn(fields: Fields): number[] {
+  const { data } = avutil().structs.AVFrame.fields;
+  if (fields.nb_samples <= 0) return pointersFrom(fields.view, data.offset, AV_NUM_DATA_POINTERS);
+  const { view, address, extended_data, channels } = fields;
+  if (extended_data === address + BigInt(data.offset)) return pointersFrom(view, data.offset, AV_NUM_DATA_POINTERS);
+  return pointersFrom(viewAt(extended_data, WORD * channels, "ffmpeg"), 0, channels);
+}
+
+function pointersFrom(view: DataView, from: number, most: number): number[] {
+  const planes = shortList<number>();
+  for (let i = 0; i < most; i++) {
+    const plane = placeAt(view, from + WORD * i);
+    if (plane === 0) break;
     planes.push(plane);
   }
   return planes;
 }
 
-/** In which buffer an address lies; below zero for none. A plane with a buffer of its own has that of its number. */
-function placeOf(plane: Address, i: number, buffers: readonly Buffer[]): number {
-  if (i < buffers.length && isIn(plane, buffers[i])) return i;
-  return buffers.findIndex((buffer) => isIn(plane, buffer));
+/** An address, or a length, as a number: they have 47 bits. As bigints they would take longer than all else of a frame. */
+function placeAt(view: DataView, offset: number): number {
+  return view.getUint32(offset, true) + 2 ** 32 * view.getUint32(offset + 4, true);
 }
 
-function isIn(at: Address, { address, byteLength }: Buffer): boolean {
-  return at >= address && at < address + BigInt(byteLength);
+/** In which buffer an address lies; below zero for none. A plane with a buffer of its own has that of its number. */
+function placeOf(plane: number, i: number, buffers: readonly Buffer[]): number {
+  if (i < buffers.length && isIn(plane, buffers[i])) return i;
+  for (let b = 0; b < buffers.length; b++) if (isIn(plane, buffers[b])) return b;
+  return -1;
+}
+
+function isIn(plane: number, { at, byteLength }: Buffer): boolean {
+  return plane >= at && plane < at + byteLength;
 }
 
 /** Where a plane lies, whose layout is counted from its pointer. */
@@ -202,7 +216,7 @@ function placed(
   if (at < 0) {
     throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
   }
-  const start = Number(data - buffers[at].address);
+  const start = data - buffers[at].at;
   return [at, layoutWithin(checks, plane, start, buffers[at], "a buffer of its AVFrame")];
 }
 

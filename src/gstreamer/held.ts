@@ -100,13 +100,15 @@ const LATEST = 2n ** 63n - 1n;
 
 function momentOf(buffer: Address): MediaFacts {
   const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
-  return {
+  const moment: { -readonly [F in keyof MediaFacts]: MediaFacts[F] } = {
     timeBase: NANOSECONDS,
     keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
-    ...pts <= LATEST && { pts },
-    ...duration <= LATEST && { duration },
-    ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
   };
+  // One by one: spreads would take longer than all else here.
+  if (pts <= LATEST) moment.pts = pts;
+  if (duration <= LATEST) moment.duration = duration;
+  if ((flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0) moment.discontinuous = true;
+  return moment;
 }
 
 /** Memory that the CPU sees only in a copy, by GStreamer's names of its allocators, and what to put in front. */

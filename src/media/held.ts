@@ -38,7 +38,12 @@ export function soundOf(given: AudioInfo, place: Placing): HeldStream {
 
 /** The planes in these blocks. */
 export function planesIn(blocks: readonly HeldBlock[], { planes }: HeldStream): AdoptedPlane[] {
-  return planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
+  const adopted = new Array<AdoptedPlane>(planes.length);
+  for (let i = 0; i < adopted.length; i++) {
+    const block = blocks[planes[i][0]];
+    adopted[i] = { handle: block.address, layout: planes[i][1], block };
+  }
+  return adopted;
 }
 
 /**

@@ -3,7 +3,7 @@ import { PyBUF_WRITE } from "../../ffi/python/constants.ts";
 import { aKind, isMade, isPlain } from "../core/argument.ts";
 import { polled } from "../core/device/asking.ts";
 import { owned } from "../core/life/ledger.ts";
-import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
+import { registerLater, unregister } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
@@ -65,14 +65,13 @@ export class PythonObject extends Printed implements Disposable {
   readonly #isMade = true;
   /** Its end of life. */
   readonly resource: Resource;
-  readonly #registration: Registration;
 
   /** Takes a reference over. @internal */
   constructor(address: Address) {
     super();
     this.#address = address;
     this.resource = new Resource({ name: "Python object", undo: endOf(address) });
-    this.#registration = registerLater(this, this.resource);
+    registerLater(this, this.resource);
   }
 
   /** True for an instance that its class made, and not for a proxy of it. For mappers. */
@@ -142,7 +141,7 @@ export class PythonObject extends Printed implements Disposable {
 
   /** Gives the reference back. Idempotent. */
   [Symbol.dispose](): void {
-    unregister(this.#registration);
+    unregister(this.resource);
     this.resource.dispose();
   }
 }

@@ -219,3 +219,41 @@ Deno.test(
     assertEquals([all.width, all.height, all.classifications, others], [30, 20, [], []]);
   }),
 );
+
+Deno.test(
+  "planes: a plane that was only looked at ends with its frame, by its own name",
+  withEmptyLedger(() => {
+    const frame = host.allocateFrame(info);
+    const [first, second] = frame.planes;
+    assertEquals([first.access, second.handle, second.address - first.address], ["read-write", first.handle, 8n]);
+    const [{ start, end }] = frame.grants;
+    const lent = frame.grants[0].lend("write", start, end, "another holder");
+    assertThrows(() => second.handle, AccessError, "plane 1 of host frame NV12 cannot be used");
+    lent.finish();
+    assertEquals(second.handle, first.handle);
+    frame[Symbol.dispose]();
+    assertThrows(() => first.handle, DisposedError, "plane 0 of host frame NV12 was disposed with host frame NV12");
+    assertThrows(() => second.view(), DisposedError, "plane 1 of host frame NV12 was disposed");
+    second[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "planes: a plane ends alone, lends alone, and has work of its own",
+  withEmptyLedger(async () => {
+    using frame = host.allocateFrame(info);
+    const [first, second] = frame.planes;
+    first[Symbol.dispose]();
+    assertThrows(() => first.handle, DisposedError, "plane 0 of host frame NV12 was disposed");
+    const part = second.borrow("read-write");
+    assertThrows(() => frame.borrow("read"), AccessError);
+    assertThrows(() => second.handle, AccessError);
+    part[Symbol.dispose]();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    second.usedBy(host.signal(promise));
+    assertEquals(frame.work.length, 1);
+    resolve();
+    await frame.finished();
+    assertEquals(frame.work.length, 0);
+  }),
+);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { type HeldSide, holdAndBegin } from "../../src/core/graph/step_side.ts";
+import { type HeldSide, hold } from "../../src/core/graph/step_side.ts";
 import { unordered } from "../../src/core/graph/offers.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
 import { type Undo, unwind } from "../../src/core/life/undo.ts";
@@ -17,7 +17,7 @@ const fates: readonly (readonly [fate: string, note: Partial<Allocation>, releas
 
 for (const [fate, note, releases] of fates) {
   Deno.test(
-    `holdAndBegin() ${releases === 1 ? "releases" : "keeps"} what a side holds at its end where ${fate}`,
+    `hold() ${releases === 1 ? "releases" : "keeps"} what a side holds at its end where ${fate}`,
     withEmptyLedger(() => {
       const block = fakeAllocation(8);
       let released = 0;
@@ -28,7 +28,7 @@ for (const [fate, note, releases] of fates) {
         shows: block,
       };
       const undo: Undo = [];
-      holdAndBegin(side, undo, false, []);
+      hold(side, undo);
       assertEquals(ledger.alive["test.side"], 1);
       Object.assign(block, note);
       assertEquals(unwind(undo), []);

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { type AccessError, InteropError, messageOf, warn } from "../errors.ts";
-import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
+import { registerLater, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
@@ -232,7 +232,6 @@ export class NativeFlag extends Printed implements Disposable {
   /** Its end of life. It waits for nothing: what C may still write to is freed later. */
   readonly resource: Resource;
   readonly #signal: Signal;
-  readonly #registration: Registration;
 
   /**
    * Makes one that is not set.
@@ -254,7 +253,7 @@ export class NativeFlag extends Printed implements Disposable {
     this.callback = callbackAddress(by);
     const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, deadlock);
     this.resource = new Resource({ name, undo: endOf(signal) });
-    this.#registration = registerLater(this, this.resource);
+    registerLater(this, this.resource);
   }
 
   /** The function's argument: the first of the callback. @throws {DisposedError} once it was disposed. */
@@ -322,7 +321,7 @@ export class NativeFlag extends Printed implements Disposable {
 
   /** Ends it, without waiting: if it is not set, its memory is freed once C has made its calls. Idempotent. */
   [Symbol.dispose](): void {
-    unregister(this.#registration);
+    unregister(this.resource);
     this.resource.dispose();
   }
 }

@@ -50,7 +50,7 @@ export const BYTES: Manner<ByteRange> = {
     return portsOf(target)!.import!(port, access, of);
   },
   place({ handle, object }: Imported, _blocks, { exported, copy, grants }, { described, name }, { undo, step }) {
-    const [{ allocation, start }] = grants;
+    const { allocation, start } = grants[0];
     const { kind, value, byteLength } = exported.port as Port;
     if (kind === "host-view" && copy === undefined && described.range.address === undefined) {
       undo.push(showAt(value, byteLength, name));
@@ -69,7 +69,8 @@ export function isAddressed({ addressOf }: { readonly addressOf?: unknown }, kin
 
 /** True if their layouts count from the first byte of all planes already, and fds of them allow every access. */
 function beginAt(planes: readonly DescribedPlane[], first: number): boolean {
-  for (const { fdAccess, layout, start } of planes) {
+  for (let i = 0; i < planes.length; i++) {
+    const { fdAccess, layout, start } = planes[i];
     if (fdAccess !== undefined || layout.byteOffset !== start - first) return false;
   }
   return true;

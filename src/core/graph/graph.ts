@@ -153,8 +153,8 @@ export class Graph extends Printed implements Disposable {
     }
     // The host waits before the first step, whichever step needs it: if the wait is refused, no step has been taken.
     let waited = false;
-    for (const { step } of steps) waited ||= step.hostWait;
-    const [{ mapper, target, step }] = steps;
+    for (let i = 0; i < steps.length; i++) waited ||= steps[i].step.hostWait;
+    const { mapper, target, step } = steps[0];
     const first = waited
       ? takeAfterWait(mapper, source, target, access, step, ready, copies)
       : { mapped: takeStep(mapper, source, target, access, step, ready), step };
@@ -276,7 +276,7 @@ function take(
     if (pending.returning.includes(grant)) continue;
     throw new AccessError(`${source.name} has been lent to ${grant.holder}.`, { api: "core" });
   }
-  const name = `${mapOf(target)}${source.name}`;
+  const name = `${mapOf(target)}${source.resource.name}`;
   const grants = lentBy(source, access, name);
   const undo = newUndo();
   let mapped: Mapped | undefined;

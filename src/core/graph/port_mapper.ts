@@ -15,7 +15,7 @@ import type { PlacedPlane } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { planesOver } from "../tensors/over.ts";
 import { BYTES, isAddressed } from "./byte_ports.ts";
-import { begin, type Begun, closeBeside, giveBackOf, type HeldSide, hold, holdAndBegin } from "./step_side.ts";
+import { begin, type Begun, closeBeside, giveBackOf, type HeldSide, hold } from "./step_side.ts";
 import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
@@ -196,12 +196,13 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   map(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
     const by = this.#by;
     const { described } = source;
-    const [{ access }] = job.grants;
+    const { access } = job.grants[0];
     const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.step.pair;
     const leaving: Leaving = stage === undefined
       ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
-    const [from, to] = [portsOf(source.target)!, portsOf(target)!];
+    const from = portsOf(source.target)!;
+    const to = portsOf(target)!;
     const block = leaving.copy ?? by.blockOf(described);
     const out: HeldSide = { side: leaving.exported, line: from.line, kind: this.#kinds.out };
     const fetches = by.fetches(described, access);
@@ -232,7 +233,8 @@ function refuse<What extends Subject>(
   access: Access,
   ends: Between<What>,
 ): Reason | undefined {
-  const [from, to] = [by.portsAt(ends.from), by.portsAt(ends.to)];
+  const from = by.portsAt(ends.from);
+  const to = by.portsAt(ends.to);
   return refuseNoPair(ends) ?? refuseEnd(ends.from, lackingOf(by, ends.from, false)) ??
     refuseEnd(ends.to, lackingOf(by, ends.to, true)) ?? by.refuse?.(source, ends.to) ??
     from!.refuse?.(source, access) ??
@@ -266,14 +268,15 @@ function passed<What extends Subject>(
   target: Target,
   block: Allocation | undefined,
   fetches: boolean,
-  { undo, waits, grants: [{ access }] }: MapJob,
+  { undo, waits, grants }: MapJob,
 ) {
   const port = exported.port as Port;
   let sent: Begun;
   let imported: Arriving;
   try {
-    sent = holdAndBegin(out, undo, fetches, waits);
-    imported = by.import(port, target, access, source, block);
+    hold(out, undo);
+    sent = begin(out, undo, fetches, waits);
+    imported = by.import(port, target, grants[0].access, source, block);
   } catch (error) {
     throwAll([error, ...unwind([() => port[Symbol.dispose]()])], "mapping memory"); // `using` would take as long as all else
     throw error;

@@ -17,11 +17,6 @@ export interface HeldSide {
   readonly blocks?: boolean | undefined;
 }
 
-export function holdAndBegin(side: HeldSide, undo: Undo, fetches: boolean, waits: readonly Fence[]): Begun {
-  hold(side, undo);
-  return begin(side, undo, fetches, waits);
-}
-
 export function hold({ side, kind, shows }: HeldSide, undo: Undo): void {
   const { release } = side;
   if (release === undefined) return;

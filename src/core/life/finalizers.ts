@@ -97,15 +97,19 @@ export function keepFor(user: object, object: object): void {
   kept.set(user, object);
 }
 
-/** A short-lived object: it reaches {@link finalizers} only if it outlives this job of the event loop. */
-export interface Registration {
-  readonly object: object;
-  readonly resource: Resource;
-  place: number;
-}
+/**
+ * The objects made in this job of the event loop, and not disposed yet, and their resources, which know their places. The
+ * lists keep their room until the end of the job: V8 would give it back with each pop(), and each push() would allocate.
+ */
+const fresh: { readonly objects: (object | undefined)[]; readonly resources: (Resource | undefined)[] } = {
+  objects: [],
+  resources: [],
+};
+let freshCount = 0;
 
-/** The objects made in this job of the event loop, and not disposed yet. */
-const fresh: Registration[] = [];
+/** The places of a resource whose object is not, or not any more, fresh: nobody looks after it, or the registry does. */
+export const NOWHERE = -1;
+const REGISTERED = -2;
 
 /** True while the end of this job is awaited. */
 let awaited = false;
@@ -114,33 +118,40 @@ let awaited = false;
  * Registers an object at the end of this job. Finalizers run between jobs, and most maps have ended by then: they never
  * enter the registry, which would cost more than the rest of the map.
  */
-export function registerLater(object: object, resource: Resource): Registration {
-  const registration = { object, resource, place: fresh.length };
-  fresh.push(registration);
-  if (!awaited) {
-    awaited = true;
-    queueMicrotask(registerFresh);
-  }
-  return registration;
+export function registerLater(object: object, resource: Resource): void {
+  const place = freshCount++;
+  fresh.objects[place] = object;
+  fresh.resources[place] = resource;
+  resource.place = place;
+  if (awaited) return;
+  awaited = true;
+  queueMicrotask(registerFresh);
 }
 
-export function unregister(registration: Registration): void {
-  const { place, resource } = registration;
-  if (place < 0) {
-    finalizers.unregister(resource);
-    return;
+/** Its object was disposed, or another one's end is its end. */
+export function unregister(resource: Resource): void {
+  const { place } = resource;
+  if (place === NOWHERE) return;
+  resource.place = NOWHERE;
+  if (place === REGISTERED) return void finalizers.unregister(resource);
+  const { objects, resources } = fresh;
+  const last = --freshCount;
+  if (place < last) {
+    objects[place] = objects[last];
+    resources[place] = resources[last];
+    resources[place]!.place = place;
   }
-  registration.place = -1;
-  const last = fresh.pop()!;
-  if (last === registration) return;
-  fresh[place] = last;
-  last.place = place;
+  objects[last] = undefined;
+  resources[last] = undefined;
 }
 
 function registerFresh(): void {
   awaited = false;
-  for (const registration of fresh.splice(0)) {
-    registration.place = -1;
-    finalizers.register(registration.object, registration.resource, registration.resource);
+  const { objects, resources } = fresh;
+  for (let i = 0; i < freshCount; i++) {
+    const resource = resources[i]!;
+    resource.place = REGISTERED;
+    finalizers.register(objects[i]!, resource, resource);
   }
+  objects.length = resources.length = freshCount = 0;
 }

@@ -1,7 +1,6 @@
 import { type Access, covers, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
-import { added } from "../life/undo.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Shown } from "./view.ts";
@@ -53,8 +52,10 @@ export class Grant {
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
-  /** Its parts with resources of their own: the planes of a frame. */
-  #facets: Grant[] | undefined;
+  /** The newest of its parts with resources of their own: the planes of a frame. */
+  #newest: Grant | undefined;
+  /** Of such a part, the one before it. */
+  #older: Grant | undefined;
   #place: Placed<Grant> | undefined;
   /** Its place among those with work in flight. */
   #busyPlace: Placed<Grant> | undefined;
@@ -111,7 +112,8 @@ export class Grant {
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
     const facet = new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
-    this.#facets = added(this.#facets, facet);
+    facet.#older = this.#newest;
+    this.#newest = facet;
     return facet;
   }
 
@@ -265,7 +267,7 @@ export class Grant {
   /** The first other owner has come: from now on work is noted as it begins. */
   #noteWork(): void {
     if (this.resource?.work.line !== undefined) this.beginWork();
-    for (const facet of this.#facets ?? NONE) facet.#noteWork();
+    for (let facet = this.#newest; facet !== undefined; facet = facet.#older) facet.#noteWork();
   }
 
   /** The loan to other code that covers such a use of these bytes: the innermost; of several readers, the tightest. */

@@ -227,12 +227,13 @@ function frameOf<T extends Tensor>(
 }
 
 function areOfOneBlock(planes: readonly AdoptedPlane[]): boolean {
-  for (const { block } of planes) if (block !== planes[0].block) return false;
+  for (let i = 1; i < planes.length; i++) if (planes[i].block !== planes[0].block) return false;
   return true;
 }
 
 /** Where planes of one block lie in its allocation: the grant begins with the first of them. */
-function placedIn({ grants: [grant] }: Resource, planes: readonly AdoptedPlane[]): readonly PlacedPlane[] {
+function placedIn({ grants }: Resource, planes: readonly AdoptedPlane[]): readonly PlacedPlane[] {
+  const grant = grants[0];
   const origin = grant.start - firstByte(planes);
   const placed = new Array<PlacedPlane>(planes.length);
   for (let i = 0; i < planes.length; i++) {
@@ -246,7 +247,7 @@ function placedIn({ grants: [grant] }: Resource, planes: readonly AdoptedPlane[]
 /** Where planes of one block begin in it. */
 function firstByte(planes: readonly AdoptedPlane[]): number {
   let first = firstByteOf(planes[0]);
-  for (const plane of planes) first = Math.min(first, firstByteOf(plane));
+  for (let i = 1; i < planes.length; i++) first = Math.min(first, firstByteOf(planes[i]));
   return first;
 }
 
@@ -295,8 +296,8 @@ class Adopted implements BlockOwner {
     const found = this.#find(block);
     const start = found.start + firstByte(planes);
     let end = start;
-    for (const plane of planes) {
-      end = Math.max(end, found.start + firstByteOf(plane) + plane.layout.byteLength);
+    for (let i = 0; i < planes.length; i++) {
+      end = Math.max(end, found.start + firstByteOf(planes[i]) + planes[i].layout.byteLength);
     }
     const allocation = found.known ?? this.#newAllocation(block);
     const resource = own({ name, allocation, start, end, owners, access });

@@ -133,7 +133,11 @@ export class Described extends Printed {
 
   /** What fds of it allow, where not every access. */
   get fdAccess(): Access | undefined {
-    for (const { fdAccess } of this.planes) if (fdAccess !== undefined && fdAccess !== "read-write") return fdAccess;
+    const { planes } = this;
+    for (let i = 0; i < planes.length; i++) {
+      const { fdAccess } = planes[i];
+      if (fdAccess !== undefined && fdAccess !== "read-write") return fdAccess;
+    }
     return undefined;
   }
 
@@ -186,7 +190,8 @@ export class BoundingRange implements ByteRange {
   constructor(planes: readonly DescribedPlane[], fdAccess: Access | undefined) {
     let first = planes[0];
     let end = 0;
-    for (const plane of planes) {
+    for (let i = 0; i < planes.length; i++) {
+      const plane = planes[i];
       if (plane.start < first.start) first = plane;
       end = Math.max(end, plane.start + plane.layout.byteLength);
     }
@@ -199,7 +204,8 @@ export class BoundingRange implements ByteRange {
   }
 
   get address(): bigint | undefined {
-    for (const plane of this.planes) if (plane.address === undefined) return undefined;
+    const { planes } = this;
+    for (let i = 0; i < planes.length; i++) if (planes[i].address === undefined) return undefined;
     return this.#first.address;
   }
 }

@@ -8,7 +8,7 @@ import { Mapped, type MappedInit } from "./mapped.ts";
 import type { MemoryTarget } from "../contract.ts";
 import { Described, type DescribedPlane } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
-import { Resource } from "../life/resource.ts";
+import { PlaneLife, Resource } from "../life/resource.ts";
 import { assertMetadata, Metadata, type Region, regionsOf } from "./metadata.ts";
 import { type AddressedPlane, firstElement, Tensor, type TensorJson } from "./tensor.ts";
 
@@ -30,6 +30,8 @@ export interface PlacedPlane<H = unknown> {
 
 /** What a frame is made of. */
 export interface FrameInit<P extends Tensor> extends MappedInit {
+  /** Its end of life, and that of its planes. */
+  readonly resource: Resource;
   /** Its description; left out, that of the frame it was mapped from. */
   readonly info?: FrameInfo | undefined;
   /** The facts that its description has besides, of this frame of a stream alone. */
@@ -78,8 +80,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   #info: FrameInfo | undefined;
   #metadata: Metadata | undefined;
   #planes: readonly P[] = NO_PLANES;
-  /** Where they lie, until they are made. */
-  #placed: readonly PlacedPlane[] | undefined;
+  /** Where they lie, where that is known without them. */
+  readonly #placed: readonly PlacedPlane[] | undefined;
 
   /** Takes the resource over; the planes are disposed with the frame. */
   constructor(init: FrameInit<P>) {
@@ -89,11 +91,11 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     this.#moment = init.moment;
     this.#metadata = init.metadata;
     this.#handle = init.handle;
-    if (typeof planes === "function") this.#take([...planes(this)]);
-    else {
-      this.#placed = planes; // no closure: V8 keeps the objects of a constructor that makes some for long
-      if ((init.target as MemoryTarget).ports.addressOf === undefined) void this.planes;
-    }
+    if (typeof planes === "function") {
+      this.#planes = Object.freeze([...planes(this)]);
+      Mapped.endWithWhole(this.#planes);
+    } else if ((init.target as MemoryTarget).ports.addressOf === undefined) this.#planes = this.#planesAt(planes);
+    else this.#placed = planes; // no closure: V8 keeps the objects of a constructor that makes some for long
   }
 
   /** Format and size. */
@@ -165,29 +167,27 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const placed = (frame: Frame<P>) =>
       planes.map((plane, i) => {
         const start = grant.start + Number(firstElement(plane) - first);
-        return make(partOf(init.resource, { grant, start, end: start + plane.layout.byteLength }, i), plane, frame);
+        const part = new PlaneLife(frame.resource, { grant, start, end: start + plane.layout.byteLength }, i);
+        return make(part.resource(), plane, frame);
       });
     return new Frame<P>({ ...init, planes: placed });
   }
 
   /** The planes, in the order of the format. */
   get planes(): readonly P[] {
-    const placed = this.#placed;
-    if (placed === undefined) return this.#planes;
-    const target = this.target as MemoryTarget<P>;
-    this.#take(placed.map((plane, i) => {
-      const { handle, layout } = plane;
-      return target.ports.tensor!({ target, handle, layout, resource: partOf(this.resource, plane, i), parent: this });
-    }));
-    this.#placed = undefined;
+    if (this.#planes === NO_PLANES && this.#placed !== undefined) this.#planes = this.#planesAt(this.#placed);
     return this.#planes;
   }
 
-  /** Takes a list over. */
-  #take(planes: P[]): void {
-    this.#planes = Object.freeze(planes);
-    Mapped.endWithWhole(planes);
-    if (!this.resource.isLive) { for (const { resource } of planes) resource.endLate(this.resource); }
+  #planesAt(placed: readonly PlacedPlane[]): readonly P[] {
+    const target = this.target as MemoryTarget<P>;
+    const planes = new Array<P>(placed.length);
+    for (let i = 0; i < planes.length; i++) {
+      const { handle, layout } = placed[i];
+      const resource = new PlaneLife(this.resource, placed[i], i);
+      planes[i] = target.ports.tensor!({ target, handle, layout, resource, parent: this });
+    }
+    return Object.freeze(planes);
   }
 
   /** The bytes it holds: its own, or its planes' if they existed before it. */
@@ -285,12 +285,6 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
 }
 
 const NO_PLANES: readonly never[] = [];
-
-/** The end of life of a plane of a frame, which has the bytes. */
-function partOf(whole: Resource, { grant, start, end }: Pick<PlacedPlane, "grant" | "start" | "end">, i: number) {
-  const name = `plane ${i} of ${whole.name}`;
-  return new Resource({ name, grants: [grant.facet(start, end, name)], owners: [whole] });
-}
 
 function sizeOf(info: FrameInfo): Partial<FrameJson> {
   if (info.type === "audio") return { channels: info.channels, samples: info.samples, sampleRate: info.sampleRate };

@@ -6,10 +6,10 @@ import type { Work } from "../device/work.ts";
 import type { Target } from "../graph/context.ts";
 import { AccessError, throwAll } from "../errors.ts";
 import { raiseFailures } from "../life/ending.ts";
-import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
+import { registerLater, unregister } from "../life/finalizers.ts";
 import type { Grant } from "../memory/grant.ts";
 import type { Described } from "./described.ts";
-import type { Resource } from "../life/resource.ts";
+import { PlaneLife, type Resource } from "../life/resource.ts";
 import { ORIGIN, type Route } from "../graph/route.ts";
 
 const NOBODY: readonly Grant[] = [];
@@ -21,8 +21,8 @@ export interface MappedInit {
   readonly target: Target;
   /** What it was mapped or sliced from; kept alive. */
   readonly parent?: Mapped | undefined;
-  /** Its end of life; its grants are this object's. */
-  readonly resource: Resource;
+  /** Its end of life; its grants are this object's. A plane of a frame shares the frame's until it needs its own. */
+  readonly resource: Resource | PlaneLife;
 }
 
 const NONE: readonly Mapped[] = [];
@@ -37,9 +37,9 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   readonly target: Target;
   /** What it was mapped or sliced from. */
   readonly parent: Mapped | undefined;
-  /** Its end of life. For mappers. */
-  readonly resource: Resource;
-  readonly #registration: Registration;
+  #resource: Resource | undefined;
+  /** What it is a part of, while that has one end of life for both. */
+  readonly #part: PlaneLife | undefined;
   #route: Route | (() => Route) = ORIGIN;
   #described: Described | undefined;
   /** The frames that were made of it: it keeps them alive, as they keep it. */
@@ -50,9 +50,25 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     super();
     this.target = init.target;
     this.parent = init.parent;
-    this.resource = init.resource;
-    this.resource.target = init.target;
-    this.#registration = registerLater(this, init.resource);
+    const { resource } = init;
+    if (resource instanceof PlaneLife) {
+      this.#part = resource;
+      return;
+    }
+    this.#resource = resource;
+    resource.target = init.target;
+    registerLater(this, resource);
+  }
+
+  /** Its end of life. For mappers. */
+  get resource(): Resource {
+    return this.#resource ?? this.#ownResource();
+  }
+
+  #ownResource(): Resource {
+    const resource = this.#part!.resource();
+    resource.target = this.target;
+    return this.#resource = resource;
   }
 
   /** True for what this class has made, and not for a proxy of it. For mappers. */
@@ -78,6 +94,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /** What it may be used for: the least of its grants. */
   get access(): Access {
+    if (this.#resource === undefined) return this.#part!.access;
     const { grants } = this;
     for (let i = 0; i < grants.length; i++) if (grants[i].access !== "read-write") return grants[i].access;
     return "read-write";
@@ -140,14 +157,14 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   #raiseFailures(): void {
     raiseFailures(this.resource, "waiting for");
-    for (const part of this.parts) part.#raiseFailures();
+    for (const part of this.parts) if (part.#resource !== undefined) part.#raiseFailures();
   }
 
   /** Visits all works that may be in flight, with `to`, so that no visitor has to be a closure. */
   #eachWork<T>(visit: (work: Work, to: T) => unknown, to: T): void {
     const { parts, resource: { work } } = this;
     if (work.line !== undefined) visit(work, to);
-    for (let i = 0; i < parts.length; i++) parts[i].#eachWork(visit, to);
+    for (let i = 0; i < parts.length; i++) if (parts[i].#resource !== undefined) parts[i].#eachWork(visit, to);
     for (let at = this.parent; at?.target === this.target; at = at.parent) {
       if (at.resource.work.line !== undefined) visit(at.resource.work, to);
     }
@@ -178,13 +195,13 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /** Leaves the finalizer to the whole: it ends with its parts, and either keeps the other from being collected. */
   protected static endWithWhole(parts: readonly Mapped[]): void {
-    for (let i = 0; i < parts.length; i++) unregister(parts[i].#registration);
+    for (const { resource } of parts) unregister(resource);
   }
 
   /** Ends another after itself, and is the one whose finalizer would. For mappers. */
   own(intermediate: Mapped): void {
     this.resource.own(intermediate.resource);
-    unregister(intermediate.#registration);
+    unregister(intermediate.resource);
   }
 
   /** It is a plane of `frame` now, and keeps it alive. For mappers. */
@@ -202,6 +219,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
    */
   usable(access: Access): readonly Grant[] {
+    if (this.#resource === undefined && this.#part!.isFree(access)) return NOBODY;
     this.resource.assertLive();
     if (this.grants.length === 1) return this.grants[0].conflicts(access);
     return this.grants.flatMap((grant) => grant.conflicts(access));
@@ -307,7 +325,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   disposeAfter(fence: Fence): void {
     this.resource.disposeAfter(fence);
-    unregister(this.#registration);
+    unregister(this.resource);
   }
 
   /** In one line: its name, its route, and whether it was disposed. `console.log` shows the same. */
@@ -334,13 +352,14 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    * returns at once.
    */
   [Symbol.dispose](): void {
-    unregister(this.#registration);
-    this.resource.dispose();
+    const resource = this.#resource ?? this.#ownResource();
+    unregister(resource);
+    resource.dispose();
   }
 
   /** The same without blocking the event loop; lends in flight are waited for too. */
   [Symbol.asyncDispose](): Promise<void> {
-    unregister(this.#registration);
+    unregister(this.resource);
     return this.resource.disposeAsync();
   }
 }

@@ -3,7 +3,7 @@ import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import type { Fence } from "../device/fence.ts";
 import { type ImagePort, type KnownMemory, type KnownObject, Port } from "../device/port.ts";
 import { nameOf, portsOf, type Target } from "../graph/context.ts";
-import { type Begun, giveBackOf, type HeldSide, holdAndBegin } from "../graph/step_side.ts";
+import { begin, type Begun, giveBackOf, type HeldSide, hold } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
@@ -50,7 +50,7 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
 export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: Grant): readonly PlacedPlane[] {
   if (layouts.length === 1) return [planeAt(handle, layouts[0], grant, grant.start)]; // most maps: they make no closure
   let first = layouts[0].byteOffset;
-  for (const { byteOffset } of layouts) if (byteOffset < first) first = byteOffset;
+  for (let i = 1; i < layouts.length; i++) if (layouts[i].byteOffset < first) first = layouts[i].byteOffset;
   const planes = new Array<PlacedPlane>(layouts.length);
   for (let i = 0; i < layouts.length; i++) {
     planes[i] = planeAt(handle, layouts[i], grant, grant.start + layouts[i].byteOffset - first);
@@ -212,7 +212,8 @@ function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Impor
 
 function begun(side: HeldSide, undo: Undo, letGo: () => void, after: readonly Fence[] = []): Begun {
   try {
-    return holdAndBegin(side, undo, false, after);
+    hold(side, undo);
+    return begin(side, undo, false, after);
   } catch (error) {
     throwAll([error, ...unwind([letGo, ...undo])], "importing memory");
     throw error;

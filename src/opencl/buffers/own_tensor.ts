@@ -27,7 +27,10 @@ export interface OwnTensorInit {
   readonly undo: Undo;
 }
 
-export function ownTensor(target: BaseContext, init: OwnTensorInit): OpenCLTensorInit {
+export function ownTensor(
+  target: BaseContext,
+  init: OwnTensorInit,
+): OpenCLTensorInit & { readonly resource: Resource } {
   const { allocation, start, access, undo, ...rest } = init;
   const name = `opencl tensor ${describeLayout(init.layout)}`;
   const begin = start + init.layout.byteOffset;

@@ -20,6 +20,7 @@ import {
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { samePointers } from "../../core/tensors/pointer.ts";
+import { ownResource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { ChannelTarget } from "../channel_target.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
@@ -44,7 +45,8 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   readonly kind = "opencv.mat";
   /** Host and Mats have elements at the same address. The end of a map reports if OpenCV has put other memory into the Mat. */
   readonly ports: Memory<OpenCVMat, Address> = {
-    ...samePointers(({ handle: address, layout, resource, parent }) => {
+    ...samePointers(({ handle: address, layout, resource: given, parent }) => {
+      const resource = ownResource(given); // its headers are native objects, which end with it
       const { slot, shape } = matOver(this, layout, address, resource.name, resource.undo);
       return new OpenCVMat({ target: this, resource, layout, address, parent, slot, shape });
     }),
