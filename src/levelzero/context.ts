@@ -1,4 +1,3 @@
-import type { ZeContextHandle } from "../../ffi/levelzero/handles.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { OneDeviceContext } from "../core/tensors/unified_context.ts";
 import { chosenDevice, type LevelZeroChoice, type LevelZeroDevice } from "./device.ts";
@@ -50,12 +49,6 @@ export class LevelZeroContext extends OneDeviceContext<LevelZeroDevice, OpenCont
     const device = chosenDevice(choice);
     const open = new OpenContext(device);
     return new LevelZeroContext(device, open, [open.hold()]);
-  }
-
-  /** The `ze_context_handle_t`. */
-  get handle(): ZeContextHandle {
-    this.resource.assertLive();
-    return this.native.handle;
   }
 
   /** Makes another queue of the device: an immediate command list. @throws {NativeCallError} if the driver refuses. */

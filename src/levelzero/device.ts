@@ -1,17 +1,17 @@
 import * as ze from "../../ffi/levelzero/constants.ts";
 import { ZE_RESULT_ERROR_UNINITIALIZED } from "../../ffi/levelzero/errors.ts";
 import type { ZeDeviceHandle, ZeDriverHandle } from "../../ffi/levelzero/handles.ts";
-import * as layouts from "../../ffi/levelzero/structs.ts";
 import type { FieldLayout } from "../../ffi/layout.ts";
+import * as layouts from "../../ffi/levelzero/structs.ts";
 import type { Names } from "../core/argument.ts";
 import { choiceIn, gpuFirst, hasPart } from "../core/device/choice.ts";
-import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
+import { type DeviceId, pciAddress, plainUuid } from "../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
+import { listed, listedHandles, type Listing } from "../core/native/listed.ts";
 import type { Struct } from "../core/native/struct.ts";
-import type { UsmKind } from "../core/tensors/unified.ts";
-import { check } from "./errors.ts";
-import { checks, levelZero } from "./library.ts";
-import { struct, type StructName, structs } from "./struct.ts";
+import { USM_KINDS, type UsmKind } from "../core/tensors/unified.ts";
+import { check, checks, levelZero } from "./library.ts";
+import { struct, structs } from "./struct.ts";
 
 /** The kind of a device. */
 export type LevelZeroDeviceType = "gpu" | "cpu" | "fpga" | "mca" | "vpu" | "other";
@@ -60,6 +60,21 @@ const TYPES: ReadonlyMap<number, LevelZeroDeviceType> = new Map([
 
 const PCI = "ZE_extension_pci_properties";
 
+/** The struct that a function fills in. */
+const FACTS = {
+  zeDeviceGetProperties: "ze_device_properties_t",
+  zeDeviceGetComputeProperties: "ze_device_compute_properties_t",
+  zeDeviceGetMemoryAccessProperties: "ze_device_memory_access_properties_t",
+  zeDeviceGetExternalMemoryProperties: "ze_device_external_memory_properties_t",
+  zeDevicePciGetPropertiesExt: "ze_pci_ext_properties_t",
+} as const;
+
+/** The structs that a function lists. */
+const LISTS = {
+  zeDriverGetExtensionProperties: "ze_driver_extension_properties_t",
+  zeDeviceGetCommandQueueGroupProperties: "ze_command_queue_group_properties_t",
+} as const;
+
 /**
  * The devices of all drivers that the loader has found. It looks for them once, on the first call in a process.
  *
@@ -74,106 +89,77 @@ const PCI = "ZE_extension_pci_properties";
  * ```
  */
 export function levelZeroDevices(): LevelZeroDevice[] {
-  const { zeInit, zeDriverGet, zeDeviceGet } = levelZero();
-  const code = zeInit(0);
+  const code = levelZero().zeInit(0);
   if (code === ZE_RESULT_ERROR_UNINITIALIZED) return []; // there is no driver
   check(code, "zeInit");
-  return listed<ZeDriverHandle>("zeDriverGet", zeDriverGet).flatMap((driver) => {
-    const extensions = extensionsOf(driver);
-    const devices = listed<ZeDeviceHandle>("zeDeviceGet", (count, list) => zeDeviceGet(driver, count, list));
-    return devices.map((device) => factsOf(driver, device, extensions));
+  return drivers().flatMap((driver) => {
+    const fn = "zeDeviceGet";
+    const devices = listedHandles<ZeDeviceHandle>(fn, check, (count, list) => levelZero()[fn](driver, count, list));
+    const hasPci = extensionsOf(driver).includes(PCI);
+    return devices.map((device) => factsOf(driver, device, hasPci));
   });
 }
 
-/** Whether the loader hands calls on to one driver, as they are. */
-export function isOnlyDriver(): boolean {
-  return countOf("zeDriverGet", levelZero().zeDriverGet)[0] === 1;
+/** The drivers that the loader has found. */
+export function drivers(): ZeDriverHandle[] {
+  return listedHandles("zeDriverGet", check, levelZero().zeDriverGet);
 }
 
-type List<T> = (count: Uint32Array<ArrayBuffer>, list: T | null) => number;
-
-/** Asks how many there are, then for as many. */
-function countOf<T>(fn: string, list: List<T>): Uint32Array<ArrayBuffer> {
-  const count = new Uint32Array(1);
-  check(list(count, null), fn);
-  return count;
-}
-
-function listed<H extends bigint>(fn: string, list: List<BigUint64Array<ArrayBuffer>>): H[] {
-  const count = countOf(fn, list);
-  const handles = new BigUint64Array(count[0]);
-  if (handles.length > 0) check(list(count, handles), fn);
-  return [...handles.subarray(0, count[0])] as H[];
-}
-
-/** As many structs as a function fills in, and where each begins. */
-function structsOf(name: StructName, fn: string, ask: List<Struct>): { all: Struct; starts: readonly number[] } {
-  const count = countOf(fn, ask);
-  const all = structs(name, Array(count[0]).fill({}));
-  if (count[0] > 0) check(ask(count, all), fn);
-  return { all, starts: Array.from({ length: count[0] }, (_, i) => i * layouts[name].size) };
+/** What a function lists in structs: `read` reads the one that begins at a byte. */
+function structsOf<T>(fn: keyof typeof LISTS, of: bigint, read: (all: Struct, start: number) => T): T[] {
+  const ask: Listing<Struct> = (count, list) => levelZero()[fn](of as never, count, list);
+  const { count: length, into } = listed(fn, check, ask, (count) => structs(LISTS[fn], Array(count).fill({})));
+  return Array.from({ length }, (_, i) => read(into!, i * layouts[LISTS[fn]].size));
 }
 
 function extensionsOf(driver: ZeDriverHandle): string[] {
-  const fn = "zeDriverGetExtensionProperties";
-  const { all, starts } = structsOf(
-    "ze_driver_extension_properties_t",
-    fn,
-    (count, list) => levelZero()[fn](driver, count, list),
-  );
-  return starts.map((start) => all.text(layouts.ze_driver_extension_properties_t.fields.name, start));
+  const { name } = layouts.ze_driver_extension_properties_t.fields;
+  return structsOf("zeDriverGetExtensionProperties", driver, (all, start) => all.text(name, start));
+}
+
+/** The first group of queues that run kernels. */
+function queueOrdinalOf(device: ZeDeviceHandle): number {
+  const fn = "zeDeviceGetCommandQueueGroupProperties";
+  const groups = structsOf(fn, device, layouts.readZeCommandQueueGroupProperties);
+  return Math.max(0, groups.findIndex(({ flags }) => (flags & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0));
 }
 
 /** What a function of a device fills in. */
-function asked(
-  device: ZeDeviceHandle,
-  name: StructName,
-  fn:
-    | `zeDeviceGet${"" | "Compute" | "MemoryAccess" | "ExternalMemory"}Properties`
-    | "zeDevicePciGetPropertiesExt",
-): Struct {
-  const into = struct(name);
+function asked(device: ZeDeviceHandle, fn: keyof typeof FACTS): Struct {
+  const into = struct(FACTS[fn]);
   check(levelZero()[fn](device, into), fn);
   return into;
 }
 
-function factsOf(
-  driver: ZeDriverHandle,
-  handle: ZeDeviceHandle,
-  extensions: readonly string[],
-): LevelZeroDevice {
-  const own = asked(handle, "ze_device_properties_t", "zeDeviceGetProperties");
-  const compute = asked(handle, "ze_device_compute_properties_t", "zeDeviceGetComputeProperties");
-  const access = asked(handle, "ze_device_memory_access_properties_t", "zeDeviceGetMemoryAccessProperties");
-  const external = asked(handle, "ze_device_external_memory_properties_t", "zeDeviceGetExternalMemoryProperties");
-  const { fields } = layouts.ze_device_properties_t;
-  const { fields: sizes } = layouts.ze_device_compute_properties_t;
-  const { fields: kinds } = layouts.ze_device_memory_access_properties_t;
-  const { fields: fds } = layouts.ze_device_external_memory_properties_t;
-  const can = (field: FieldLayout) => (access.number(field) & ze.ZE_MEMORY_ACCESS_CAP_FLAG_RW) !== 0;
-  const asDmaBuf = (field: FieldLayout) => (external.number(field) & ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) !== 0;
-  const [host, device, shared] = [
-    can(kinds.hostAllocCapabilities),
-    can(kinds.deviceAllocCapabilities),
-    can(kinds.sharedSingleDeviceAllocCapabilities),
-  ];
-  const none = !host && !device && !shared; // the driver reports none: the allocator decides
-  const uuid = hexadecimal(new Uint8Array(own.buffer, fields.uuid.offset, 16));
-  const pci = extensions.includes(PCI) ? pciOf(handle) : undefined;
+function factsOf(driver: ZeDriverHandle, handle: ZeDeviceHandle, hasPci: boolean): LevelZeroDevice {
+  const own = asked(handle, "zeDeviceGetProperties");
+  const { type, maxMemAllocSize } = layouts.readZeDeviceProperties(own, 0);
+  const { name, uuid } = layouts.ze_device_properties_t.fields;
+  const compute = layouts.readZeDeviceComputeProperties(asked(handle, "zeDeviceGetComputeProperties"), 0);
+  const access = layouts.readZeDeviceMemoryAccessProperties(asked(handle, "zeDeviceGetMemoryAccessProperties"), 0);
+  const shared = asked(handle, "zeDeviceGetExternalMemoryProperties");
+  const external = layouts.readZeDeviceExternalMemoryProperties(shared, 0);
+  const can = (flags: number) => (flags & ze.ZE_MEMORY_ACCESS_CAP_FLAG_RW) !== 0;
+  const asDmaBuf = (types: number) => (types & ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) !== 0;
+  const usm = {
+    host: can(access.hostAllocCapabilities),
+    device: can(access.deviceAllocCapabilities),
+    shared: can(access.sharedSingleDeviceAllocCapabilities),
+  };
   return {
-    name: own.text(fields.name),
-    type: TYPES.get(own.number(fields.type)) ?? "other",
-    id: { ...(/[^0]/.test(uuid) ? { uuid } : {}), ...(pci === undefined ? {} : { pci }) },
-    maxAllocation: Number(own.word(fields.maxMemAllocSize)),
-    usm: { host: host || none, device: device || none, shared: shared || none },
+    name: own.text(name),
+    type: TYPES.get(type) ?? "other",
+    id: { ...uuidIn(own, uuid), ...(hasPci ? { pci: pciOf(handle) } : {}) },
+    maxAllocation: Number(maxMemAllocSize),
+    usm: usm.host || usm.device || usm.shared ? usm : { ...USM_KINDS }, // if it reports none, the allocator decides
     dmaBuf: {
-      exports: asDmaBuf(fds.memoryAllocationExportTypes),
-      imports: asDmaBuf(fds.memoryAllocationImportTypes),
+      exports: asDmaBuf(external.memoryAllocationExportTypes),
+      imports: asDmaBuf(external.memoryAllocationImportTypes),
     },
     limits: {
-      groupSize: [sizes.maxGroupSizeX, sizes.maxGroupSizeY, sizes.maxGroupSizeZ].map((at) => compute.number(at)),
-      groupItems: compute.number(sizes.maxTotalGroupSize),
-      groups: [sizes.maxGroupCountX, sizes.maxGroupCountY, sizes.maxGroupCountZ].map((at) => compute.number(at)),
+      groupSize: [compute.maxGroupSizeX, compute.maxGroupSizeY, compute.maxGroupSizeZ],
+      groupItems: compute.maxTotalGroupSize,
+      groups: [compute.maxGroupCountX, compute.maxGroupCountY, compute.maxGroupCountZ],
     },
     queueOrdinal: queueOrdinalOf(handle),
     handle,
@@ -181,30 +167,15 @@ function factsOf(
   };
 }
 
-/** The first group of queues that run kernels. */
-function queueOrdinalOf(device: ZeDeviceHandle): number {
-  const fn = "zeDeviceGetCommandQueueGroupProperties";
-  const { all, starts } = structsOf(
-    "ze_command_queue_group_properties_t",
-    fn,
-    (count, list) => levelZero()[fn](device, count, list),
-  );
-  const { flags } = layouts.ze_command_queue_group_properties_t.fields;
-  return Math.max(
-    0,
-    starts.findIndex((start) => (all.number(flags, start) & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0),
-  );
+/** Drivers without one report zeros. */
+function uuidIn({ buffer }: Struct, { offset }: FieldLayout): DeviceId {
+  const bytes = new Uint8Array(buffer, offset, 16);
+  return bytes.some((byte) => byte !== 0) ? { uuid: bytes.toHex() } : {};
 }
 
-function pciOf(device: ZeDeviceHandle): string {
-  const at = asked(device, "ze_pci_ext_properties_t", "zeDevicePciGetPropertiesExt");
-  const { fields: { domain, bus, device: slot, function: fn } } = layouts.ze_pci_ext_properties_t;
-  const hex = (field: FieldLayout, digits: number) => at.number(field).toString(16).padStart(digits, "0");
-  return `${hex(domain, 4)}:${hex(bus, 2)}:${hex(slot, 2)}.${hex(fn, 1)}`;
-}
-
-function hexadecimal(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+function pciOf(handle: ZeDeviceHandle): string {
+  const at = layouts.readZePciExtProperties(asked(handle, "zeDevicePciGetPropertiesExt"), 0);
+  return pciAddress(at.domain, at.bus, at.device, at.function);
 }
 
 /** The device to open. Strings match a part of the name, in any case. */

@@ -9,12 +9,10 @@ import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { closedOnExec, closeFd } from "../core/native/fd.ts";
 import { pinned } from "../core/native/pin.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import { check, made } from "./errors.ts";
-import { levelZero } from "./library.ts";
+import { check, levelZero, made } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
-import type { LevelZeroTensor } from "./tensor.ts";
-import type { LevelZeroUsm } from "./usm.ts";
+import type { LevelZeroTensor, LevelZeroUsm } from "./usm.ts";
 
 /** Device memory by its dma-buf, and dma-bufs as device memory. */
 export function dmaBufPorts(
@@ -79,7 +77,7 @@ function exportDmaBuf(
 
 /** All of the dma-buf becomes device memory; the driver has a reference of its own to it, and the fd stays ours. */
 function importDmaBuf(open: OpenContext, port: Port): Imported<Address> {
-  const { handle, deviceHandle } = open;
+  const { handle, device } = open;
   const { byteLength } = port.memory!;
   const fd = port.takeFd();
   return allOrNothing("importing a dma-buf", (undo) => {
@@ -92,7 +90,7 @@ function importDmaBuf(open: OpenContext, port: Port): Imported<Address> {
       const desc = struct("ze_device_mem_alloc_desc_t", { pNext: imported });
       const base = made<Address>(
         "zeMemAllocDevice",
-        (out) => levelZero().zeMemAllocDevice(handle, desc, BigInt(byteLength), 0n, deviceHandle, out),
+        (out) => levelZero().zeMemAllocDevice(handle, desc, BigInt(byteLength), 0n, device.handle, out),
       );
       owned("levelzero.usm", undo, () => open.free(base));
       return {

@@ -3,8 +3,7 @@ import type { ZeEventHandle, ZeEventPoolHandle } from "../../ffi/levelzero/handl
 import { owned } from "../core/life/ledger.ts";
 import { Shared } from "../core/life/shared.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
-import { check, made } from "./errors.ts";
-import { levelZero } from "./library.ts";
+import { check, levelZero, made } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
 
@@ -48,9 +47,9 @@ export class Events {
   }
 
   #createPool(): ZeEventPoolHandle {
-    const { handle, deviceHandle } = this.#context;
+    const { handle, device } = this.#context;
     const desc = struct("ze_event_pool_desc_t", { flags: ze.ZE_EVENT_POOL_FLAG_HOST_VISIBLE, count: POOL });
-    const devices = new BigUint64Array([deviceHandle]);
+    const devices = new BigUint64Array([device.handle]);
     const pool = made<ZeEventPoolHandle>(
       "zeEventPoolCreate",
       (out) => levelZero().zeEventPoolCreate(handle, desc, 1, devices, out),

@@ -14,13 +14,12 @@ import { UnifiedParameter } from "../core/tensors/unified_device.ts";
 import { type KernelOptions, UnifiedKernel } from "../core/tensors/unified_kernel.ts";
 import type { SpirvParameter } from "../spirv/kernels.ts";
 import type { LevelZeroContext } from "./context.ts";
-import { check, made } from "./errors.ts";
 import { type LevelZeroLane, signalling } from "./lane.ts";
-import { checks, levelZero } from "./library.ts";
+import { check, checks, levelZero, made } from "./library.ts";
 import type { LevelZeroProgram } from "./program.ts";
 import { LevelZeroQueue } from "./queue.ts";
 import { struct } from "./struct.ts";
-import { LEVELZERO_USM, type LevelZeroTensor } from "./tensor.ts";
+import { LEVELZERO_USM, type LevelZeroTensor } from "./usm.ts";
 
 const FN = "zeCommandListAppendLaunchKernel";
 
@@ -71,8 +70,8 @@ export class LevelZeroKernel extends UnifiedKernel<
   readonly #count: Struct = struct("ze_group_count_t");
   readonly #call: Call<LevelZeroLane> = signalling(
     FN,
-    ({ list, waitCount, waits }, signal) =>
-      levelZero()[FN](list, this.rawHandle, this.#count, signal, waitCount, waits),
+    ({ handle, waitCount, waits }, signal) =>
+      levelZero()[FN](handle, this.rawHandle, this.#count, signal, waitCount, waits),
   );
   /** The size of a group that the native kernel has. */
   #size = "";
@@ -140,14 +139,7 @@ function parameterOf(
   index: number,
   kernel: string,
 ): Parameter<LevelZeroContext> {
-  const place: ParameterPlace = {
-    api: "levelzero",
-    fn: FN,
-    kernel,
-    index,
-    type,
-    ...(name === undefined ? {} : { name }),
-  };
+  const place: ParameterPlace = { api: "levelzero", fn: FN, kernel, index, type, name };
   if (pointer !== undefined && ["global", "constant"].includes(pointer.space)) {
     return new UnifiedParameter(place, { isConst: pointer.isConst, element }, LEVELZERO_USM);
   }

@@ -3,13 +3,12 @@ import * as ze from "../../ffi/levelzero/constants.ts";
 import { ZE_RESULT_ERROR_DEVICE_LOST as DEVICE_LOST, ZE_RESULT_NOT_READY } from "../../ffi/levelzero/errors.ts";
 import type { ZeCommandListHandle, ZeEventHandle } from "../../ffi/levelzero/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
-import { type Lane, LANES } from "../core/device/lanes.ts";
+import { type WaitingLane, waitingLines } from "../core/device/lanes.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { owned } from "../core/life/ledger.ts";
 import { addressOf } from "../core/native/pin.ts";
-import { check, levelZeroError, made } from "./errors.ts";
 import { Events } from "./events.ts";
-import { levelZero } from "./library.ts";
+import { check, levelZero, levelZeroError, made } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
 
@@ -29,9 +28,9 @@ interface Signal {
  * The lane of an immediate command list. A driver may run its commands out of order, so each waits for the event that the
  * one before signals. An event is used again once nothing can wait for it any more. For mappers.
  */
-export class LevelZeroLane implements Lane {
-  /** The command list. */
-  readonly list: ZeCommandListHandle;
+export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
+  /** The `ze_command_list_handle_t`, which takes its commands. */
+  readonly handle: ZeCommandListHandle;
   readonly #context: OpenContext;
   readonly #reports: LineEvents;
   readonly #undo: Undo = [];
@@ -55,14 +54,14 @@ export class LevelZeroLane implements Lane {
     this.waits = addressOf(this.#waits, "levelzero");
     this.#events = new Events(context);
     this.#undo.push(this.#events.hold());
-    this.list = allOrNothing("making a command list", () => {
+    this.handle = allOrNothing("making a command list", () => {
       const desc = struct("ze_command_queue_desc_t", {
         ordinal: context.device.queueOrdinal,
         mode: ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
       });
       const list = made<ZeCommandListHandle>(
         "zeCommandListCreateImmediate",
-        (out) => levelZero().zeCommandListCreateImmediate(context.handle, context.deviceHandle, desc, out),
+        (out) => levelZero().zeCommandListCreateImmediate(context.handle, context.device.handle, desc, out),
       );
       owned(
         "levelzero.commandList",
@@ -84,11 +83,12 @@ export class LevelZeroLane implements Lane {
   }
 
   /** The next command waits for a mark of another lane. */
-  waitBeside(of: LevelZeroLane, mark: number): void {
-    if (mark <= of.#over) return;
+  waitFor(of: LevelZeroLane, mark: number): boolean {
+    if (mark <= of.#over) return true;
     const signal = of.#at(mark)!;
     this.#push(signal.event);
     signal.users.push({ lane: this, mark: this.#newest + 1 });
+    return true;
   }
 
   /** The command that was to wait was refused. */
@@ -201,14 +201,10 @@ export function driverOf(): LevelZeroDriver {
     api: "levelzero",
     error: levelZeroError,
     marker: () =>
-      signalling(BARRIER, ({ list, waitCount, waits }, signal) => levelZero()[BARRIER](list, signal, waitCount, waits)),
-    lines: {
-      ...LANES as Driver<LevelZeroLane>["lines"],
-      waitOnDevice(lane, of, mark) {
-        lane.waitBeside(of, mark);
-        return true;
-      },
-      keep: (lane) => lane.keep(),
-    },
+      signalling(
+        BARRIER,
+        ({ handle, waitCount, waits }, signal) => levelZero()[BARRIER](handle, signal, waitCount, waits),
+      ),
+    lines: { ...waitingLines<LevelZeroLane>(), keep: (lane) => lane.keep() },
   };
 }

@@ -22,6 +22,5 @@ export { type LevelZeroDriver, LevelZeroLane } from "./lane.ts";
 export { OpenContext } from "./open_context.ts";
 export { LevelZeroBuildError, LevelZeroProgram } from "./program.ts";
 export { LevelZeroQueue } from "./queue.ts";
-export { LevelZeroTensor } from "./tensor.ts";
-export { LevelZeroUsm } from "./usm.ts";
+export { LevelZeroTensor, LevelZeroUsm } from "./usm.ts";
 export type * from "../../ffi/levelzero/handles.ts";

@@ -8,10 +8,9 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { KernelModule } from "../spirv/kernels.ts";
 import { spirvIn } from "../spirv/module.ts";
 import type { LevelZeroContext } from "./context.ts";
-import { isOnlyDriver } from "./device.ts";
-import { check, levelZeroError } from "./errors.ts";
+import { drivers } from "./device.ts";
 import { LevelZeroKernel } from "./kernel.ts";
-import { checks, levelZero } from "./library.ts";
+import { check, checks, levelZero, levelZeroError } from "./library.ts";
 import { struct } from "./struct.ts";
 
 /** A driver does not compile a module. */
@@ -63,7 +62,7 @@ export class LevelZeroProgram extends DeviceProgram<LevelZeroContext, ZeModuleHa
 
 function createModule({ native }: LevelZeroContext, words: Uint32Array<ArrayBuffer>, undo: Undo): ZeModuleHandle {
   const fn = "zeModuleCreate";
-  const { handle, deviceHandle } = native;
+  const { handle, device } = native;
   const desc = struct("ze_module_desc_t", {
     format: ze.ZE_MODULE_FORMAT_IL_SPIRV,
     inputSize: words.byteLength,
@@ -71,7 +70,7 @@ function createModule({ native }: LevelZeroContext, words: Uint32Array<ArrayBuff
   });
   const [module, log] = [new BigUint64Array(1), new BigUint64Array(1)];
   // With several drivers the loader (1.8) hands out a failed module's log as the driver has it, and crashes when asked for it.
-  const code = levelZero()[fn](handle, deviceHandle, desc, module, isOnlyDriver() ? log : null);
+  const code = levelZero()[fn](handle, device.handle, desc, module, drivers().length === 1 ? log : null);
   const said = log[0] === 0n ? "" : takeLog(log[0] as ZeModuleBuildLogHandle);
   if (code !== 0) {
     const error = levelZeroError(code, fn);

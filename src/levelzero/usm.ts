@@ -5,14 +5,12 @@ import * as layouts from "../../ffi/levelzero/structs.ts";
 import type { Checks } from "../core/checks.ts";
 import type { Call, Memory } from "../core/contract.ts";
 import { type PointerFacts, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
-import { UnifiedDeviceMemory, type UnifiedTensors } from "../core/tensors/unified_device.ts";
+import { UnifiedDeviceMemory, UnifiedTensor, type UnifiedTensors } from "../core/tensors/unified_device.ts";
 import type { LevelZeroContext } from "./context.ts";
 import { dmaBufPorts } from "./dmabuf.ts";
-import { check, made } from "./errors.ts";
 import { signalling } from "./lane.ts";
-import { checks, levelZero } from "./library.ts";
+import { check, checks, levelZero, made } from "./library.ts";
 import { struct } from "./struct.ts";
-import { LEVELZERO_USM, LevelZeroTensor } from "./tensor.ts";
 
 const COPY = "zeCommandListAppendMemoryCopy";
 const FILL = "zeCommandListAppendMemoryFill";
@@ -22,6 +20,15 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
   [ze.ZE_MEMORY_TYPE_DEVICE, "device"],
   [ze.ZE_MEMORY_TYPE_SHARED, "shared"],
 ]);
+
+/** Unified shared memory of Level Zero's. Made by `levelZero.usm.allocate()`; its handle is its address. */
+export class LevelZeroTensor extends UnifiedTensor {
+  /** The kind of memory that it is. */
+  declare readonly target: LevelZeroUsm;
+}
+
+/** What programs map tensors to. */
+export const LEVELZERO_USM = { tensors: LevelZeroTensor, title: "levelZero.usm" } as const;
 
 /** Unified shared memory of one context: `levelZero.usm`. Device memory leaves and comes as a dma-buf, where the device can. */
 export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZeroContext> {
@@ -51,7 +58,7 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     const length = BigInt(byteLength);
     return signalling(
       COPY,
-      ({ list, waitCount, waits }, signal) => levelZero()[COPY](list, to, from, length, signal, waitCount, waits),
+      ({ handle, waitCount, waits }, signal) => levelZero()[COPY](handle, to, from, length, signal, waitCount, waits),
     ) as Call;
   }
 
@@ -60,14 +67,14 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     const [size, length] = [BigInt(pattern.length), BigInt(byteLength)];
     return signalling(
       FILL,
-      ({ list, waitCount, waits }, signal) =>
-        levelZero()[FILL](list, at, pattern, size, length, signal, waitCount, waits),
+      ({ handle, waitCount, waits }, signal) =>
+        levelZero()[FILL](handle, at, pattern, size, length, signal, waitCount, waits),
     ) as Call;
   }
 
   /** Calls a kind's allocator. What the device can export is allocated so. */
   protected override allocateNative(kind: UsmKind, byteLength: number, align: number): Address {
-    const { handle, device: { dmaBuf }, deviceHandle } = this.context.native;
+    const { handle, device: { dmaBuf, handle: deviceHandle } } = this.context.native;
     const [size, multiple] = [BigInt(byteLength), BigInt(align)];
     const exported = kind === "device" && dmaBuf.exports
       ? { pNext: struct("ze_external_memory_export_desc_t", { flags: ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF }) }
@@ -83,13 +90,13 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
 
   /** What the driver reports of an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
   protected override find(pointer: Address): PointerFacts | undefined {
-    const { native: { handle, deviceHandle } } = this.context;
+    const { handle, device } = this.context.native;
     const facts = struct("ze_memory_allocation_properties_t");
-    const device = new BigUint64Array(1);
-    check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, device), this.finder);
+    const owner = new BigUint64Array(1);
+    check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, owner), this.finder);
     const usm = KINDS.get(facts.number(layouts.ze_memory_allocation_properties_t.fields.type));
     if (usm === undefined) return undefined;
-    if (usm !== "host" && device[0] !== 0n && device[0] as ZeDeviceHandle !== deviceHandle) return undefined;
+    if (usm !== "host" && owner[0] !== 0n && owner[0] as ZeDeviceHandle !== device.handle) return undefined;
     const [base, size] = [new BigUint64Array(1), new BigUint64Array(1)];
     check(levelZero().zeMemGetAddressRange(handle, pointer, base, size), "zeMemGetAddressRange");
     return { base: base[0] as Address, byteLength: Number(size[0]), usm };

@@ -1,13 +1,13 @@
-import type { DPCTLSyclContextRef } from "../../ffi/sycl/handles.ts";
+import type { DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
 import type { Driver } from "../core/contract.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Home } from "../core/tensors/unified.ts";
 import { OneDeviceContext } from "../core/tensors/unified_context.ts";
-import { checkedChoice, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
+import { checkedChoice, type ChosenDevice, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { sycl } from "./library.ts";
-import { contextOver, createContext, type SyclOpenContext } from "./native_context.ts";
+import { contextOver, createContext, type SyclNativeContext } from "./native_context.ts";
 import { SyclProgram, type SyclProgramOptions } from "./program.ts";
 import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
@@ -24,17 +24,25 @@ import { SyclUsm } from "./usm.ts";
  * sycl.queue.fill(samples, 1);
  * ```
  */
-export class SyclContext extends OneDeviceContext<SyclDevice, SyclOpenContext> {
+export class SyclContext extends OneDeviceContext<SyclDevice, SyclNativeContext> {
   /** The API's name. */
   override readonly api = "sycl";
   /** Its default queue. */
   override readonly queue: SyclQueue;
   /** Its unified shared memory. */
   override readonly usm: SyclUsm;
+  /** The `DPCTLSyclDeviceRef`. For mappers. */
+  readonly deviceRef: DPCTLSyclDeviceRef;
   readonly #driver: Driver<SyclLane> = syclDriver();
 
-  private constructor(device: SyclDevice, native: SyclOpenContext, undo: Undo, home?: Home) {
+  private constructor(
+    { ref, device }: ChosenDevice,
+    native: SyclNativeContext,
+    undo: Undo,
+    home?: Home,
+  ) {
     super("sycl", device, native, undo);
+    this.deviceRef = ref;
     this.usm = new SyclUsm(this, home);
     this.queue = new SyclQueue(this, this.#driver);
     this.opened();
@@ -65,17 +73,10 @@ export class SyclContext extends OneDeviceContext<SyclDevice, SyclOpenContext> {
     const { on, ...wanted } = checkedChoice(choice);
     return allOrNothing("opening a SYCL context", (undo) => {
       const over = on && contextOver(on, undo);
-      const { ref, device } = chosenDevice(wanted, over?.context);
-      owned("sycl.device", undo, () => sycl().DPCTLDevice_Delete(ref));
-      const native = over ?? createContext(ref, undo);
-      return new SyclContext(device, { ...native, device: ref }, undo, on?.usm.home);
+      const chosen = chosenDevice(wanted, over?.handle);
+      owned("sycl.device", undo, () => sycl().DPCTLDevice_Delete(chosen.ref));
+      return new SyclContext(chosen, over ?? createContext(chosen.ref, undo), undo, on?.usm.home);
     });
-  }
-
-  /** The `DPCTLSyclContextRef`, a `sycl::context*`. */
-  get handle(): DPCTLSyclContextRef {
-    this.resource.assertLive();
-    return this.native.context;
   }
 
   /** Creates another queue. @throws {NativeCallError} if SYCL refuses it. */

@@ -104,11 +104,17 @@ export function checkedChoice(choice: SyclDeviceChoice): Omit<SyclDeviceChoice, 
   return on === undefined ? wanted : { ...wanted, on: onIn(on) };
 }
 
+/** A device, and the caller's reference to it. */
+export interface ChosenDevice {
+  readonly ref: DPCTLSyclDeviceRef;
+  readonly device: SyclDevice;
+}
+
 /** The chosen device, of all or of a context, with its reference, which is the caller's. @throws {ArgumentError} */
 export function chosenDevice(
   wanted: Omit<SyclDeviceChoice, "on">,
   of?: DPCTLSyclContextRef,
-): { readonly ref: DPCTLSyclDeviceRef; readonly device: SyclDevice } {
+): ChosenDevice {
   return withDevices(of, (devices, refOf) => {
     const { platform, device: name, backend, type, index } = wanted;
     const fitting = devices.filter((device, i) =>

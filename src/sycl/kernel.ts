@@ -98,7 +98,7 @@ export class SyclKernel
     return this.#callInGroups;
   }
 
-  #submit({ queue }: SyclLane, group?: Sizes): DPCTLSyclEventRef {
+  #submit({ handle: queue }: SyclLane, group?: Sizes): DPCTLSyclEventRef {
     const { values, types, parameters } = this.#arguments;
     const [count, items, dimensions] = [BigInt(parameters.length), this.#items.address, BigInt(this.#items.length)];
     return group === undefined

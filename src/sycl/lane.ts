@@ -1,16 +1,12 @@
 import { DPCTL_COMPLETE, DPCTL_IN_ORDER, DPCTL_UNKNOWN_STATUS } from "../../ffi/sycl/constants.ts";
-import type {
-  DPCTLSyclContextRef,
-  DPCTLSyclDeviceRef,
-  DPCTLSyclEventRef,
-  DPCTLSyclQueueRef,
-} from "../../ffi/sycl/handles.ts";
+import type { DPCTLSyclEventRef, DPCTLSyclQueueRef } from "../../ffi/sycl/handles.ts";
 import { NULL } from "../../ffi/address.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
-import { type Lane, LANES } from "../core/device/lanes.ts";
+import { type WaitingLane, waitingLines } from "../core/device/lanes.ts";
 import { NativeCallError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
+import type { SyclContext } from "./context.ts";
 import { failed, made, sycl, syclWait } from "./library.ts";
 
 /** DPCTL returned no event: the command was refused. It keeps no code. */
@@ -25,9 +21,9 @@ interface Submitted {
 }
 
 /** The lane of a line: an in-order queue, and the events of its unfinished commands, the oldest first. */
-export class SyclLane implements Lane {
-  /** The queue that takes its commands. */
-  readonly queue: DPCTLSyclQueueRef;
+export class SyclLane implements WaitingLane<SyclLane> {
+  /** The `DPCTLSyclQueueRef`, a `sycl::queue*`, which takes its commands. */
+  readonly handle: DPCTLSyclQueueRef;
   readonly #report: LineEvents;
   #pending = NULL as bigint as DPCTLSyclEventRef;
   readonly #events: Submitted[] = [];
@@ -36,8 +32,8 @@ export class SyclLane implements Lane {
   #sweepAt = SWEEP;
 
   /** A lane without commands. */
-  constructor(context: DPCTLSyclContextRef, device: DPCTLSyclDeviceRef, report: LineEvents) {
-    this.queue = made(sycl().DPCTLQueue_Create(context, device, NULL, DPCTL_IN_ORDER), "DPCTLQueue_Create");
+  constructor({ native, deviceRef }: SyclContext, report: LineEvents) {
+    this.handle = made(sycl().DPCTLQueue_Create(native.handle, deviceRef, NULL, DPCTL_IN_ORDER), "DPCTLQueue_Create");
     this.#report = report;
     ledger.add("sycl.queue");
   }
@@ -102,7 +98,7 @@ export class SyclLane implements Lane {
     const event = of.eventAt(mark);
     if (event === undefined) return true;
     const { DPCTLQueue_SubmitBarrierForEvents, DPCTLEvent_Delete } = sycl();
-    const barrier = DPCTLQueue_SubmitBarrierForEvents(this.queue, new BigUint64Array([event]), 1n);
+    const barrier = DPCTLQueue_SubmitBarrierForEvents(this.handle, new BigUint64Array([event]), 1n);
     if (barrier === 0n) return false;
     DPCTLEvent_Delete(barrier);
     return true;
@@ -112,7 +108,7 @@ export class SyclLane implements Lane {
   close(): void {
     const errors = unwind([
       () => {
-        sycl().DPCTLQueue_Delete(this.queue);
+        sycl().DPCTLQueue_Delete(this.handle);
         ledger.remove("sycl.queue");
       },
       () => void this.poll(this.#over + this.#events.length),
@@ -139,7 +135,7 @@ export function command(fn: string, submit: (lane: SyclLane) => DPCTLSyclEventRe
 
 const BARRIER: Call<SyclLane> = command(
   "DPCTLQueue_SubmitBarrier",
-  ({ queue }) => sycl().DPCTLQueue_SubmitBarrier(queue),
+  ({ handle }) => sycl().DPCTLQueue_SubmitBarrier(handle),
 );
 
 /** The driver of one context: its lines wait for each other on the device. */
@@ -147,10 +143,7 @@ export function syclDriver(): Driver<SyclLane> {
   return {
     api: "sycl",
     error: (_, fn) => failed(fn),
-    lines: {
-      ...LANES as Driver<SyclLane>["lines"],
-      waitOnDevice: (lane, of, mark) => lane.waitFor(of, mark),
-    },
+    lines: waitingLines<SyclLane>(),
     marker: () => BARRIER,
   };
 }

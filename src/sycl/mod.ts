@@ -12,7 +12,7 @@ export type {
   DPCTLSyclQueueRef,
 } from "../../ffi/sycl/handles.ts";
 export { SyclContext } from "./context.ts";
-export type { SyclNativeContext, SyclOpenContext } from "./native_context.ts";
+export type { SyclNativeContext } from "./native_context.ts";
 export {
   type SyclBackend,
   type SyclDevice,

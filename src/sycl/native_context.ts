@@ -1,14 +1,13 @@
-import { NULL } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
 import { DPCTL_DEFAULT_PROPERTY } from "../../ffi/sycl/constants.ts";
 import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef, DPCTLSyclUSMRef } from "../../ffi/sycl/handles.ts";
 import { SYCL_BACKEND_OPENCL, SYCL_CONTEXT_SIZE } from "../../ffi/sycl_native/constants.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
 import { owned } from "../core/life/ledger.ts";
-import { Shared } from "../core/life/shared.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { UnifiedMemory } from "../core/tensors/unified.ts";
-import type { NativeContext } from "../core/tensors/unified_device.ts";
+import { SharedContext } from "../core/tensors/unified_device.ts";
 import type { PointerTensor } from "../core/tensors/pointer.ts";
 import { checks, made, sycl, syclNative } from "./library.ts";
 
@@ -34,16 +33,7 @@ export function onIn(given: unknown): SyclOn {
 const EMPTY = new Uint8Array(32);
 
 /** A `sycl::context`, which lives until neither the program's context nor memory holds it. */
-export interface SyclNativeContext extends NativeContext {
-  /** The `DPCTLSyclContextRef`. */
-  readonly context: DPCTLSyclContextRef;
-}
-
-/** That, and the device on which a program has opened it. */
-export interface SyclOpenContext extends SyclNativeContext {
-  /** The `DPCTLSyclDeviceRef`. */
-  readonly device: DPCTLSyclDeviceRef;
-}
+export type SyclNativeContext = SharedContext<DPCTLSyclContextRef>;
 
 /** Creates a context of a device; its holder goes on the undo list. */
 export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): SyclNativeContext {
@@ -65,13 +55,10 @@ export function contextOver({ usm, handle }: SyclOn, undo: Undo): SyclNativeCont
 }
 
 function heldBy(undo: Undo, beneath: Undo, make: () => DPCTLSyclContextRef): SyclNativeContext {
-  const context = allOrNothing("making a SYCL context", make, beneath);
-  owned("sycl.context", beneath, () => sycl().DPCTLContext_Delete(context));
-  const shared = new Shared(() => undoAll(beneath, "releasing a SYCL context"));
+  const handle = allOrNothing("making a SYCL context", make, beneath);
+  owned("sycl.context", beneath, () => sycl().DPCTLContext_Delete(handle));
+  const free = (address: Address) => sycl().DPCTLfree_with_context(address as bigint as DPCTLSyclUSMRef, handle);
+  const shared = new SharedContext(handle, beneath, free);
   undo.push(shared.hold());
-  return {
-    context,
-    hold: () => shared.hold(),
-    free: (address) => sycl().DPCTLfree_with_context(address as bigint as DPCTLSyclUSMRef, context),
-  };
+  return shared;
 }

@@ -64,17 +64,17 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
 const COMPILE = "Compile the kernels: clang -target spirv64 -cl-std=CL3.0.";
 const BUILD = "Does it compile? DPCTL_VERBOSITY=warning makes DPCTL write the build log to stderr.";
 
-function fromSource({ native }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
+function fromSource({ native, deviceRef }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
   const fn = "DPCTLKernelBundle_CreateFromOCLSource";
-  const bundle = sycl()[fn](native.context, native.device, cString(source), cString(options));
+  const bundle = sycl()[fn](native.handle, deviceRef, cString(source), cString(options));
   if (bundle === 0n) throw failed(fn, BUILD);
   return bundle;
 }
 
-function fromSpirv({ native }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
+function fromSpirv({ native, deviceRef }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
   const fn = "DPCTLKernelBundle_CreateFromSpirv";
   const words = spirvIn(checks, given, COMPILE, "code", "OpenCL C as a string, or SPIR-V as bytes");
-  const bundle = sycl()[fn](native.context, native.device, words, BigInt(words.byteLength), cString(options));
+  const bundle = sycl()[fn](native.handle, deviceRef, words, BigInt(words.byteLength), cString(options));
   if (bundle === 0n) throw failed(fn, BUILD);
   return bundle;
 }

@@ -1,4 +1,3 @@
-import type { DPCTLSyclQueueRef } from "../../ffi/sycl/handles.ts";
 import type { Driver } from "../core/contract.ts";
 import { UnifiedQueue } from "../core/tensors/unified_queue.ts";
 import type { SyclContext } from "./context.ts";
@@ -10,13 +9,6 @@ import type { SyclTensor } from "./usm.ts";
 export class SyclQueue extends UnifiedQueue<SyclLane, SyclTensor, SyclContext> {
   /** Made by `sycl.createQueue()`, and once by the context. */
   constructor(context: SyclContext, driver: Driver<SyclLane>) {
-    const { native } = context;
-    super(context, checks, driver, (events) => new SyclLane(native.context, native.device, events));
-  }
-
-  /** The `DPCTLSyclQueueRef`, a `sycl::queue*`. Declare work that you submit to it yourself with `tensor.usedBy`. */
-  get handle(): DPCTLSyclQueueRef {
-    this.resource.assertLive();
-    return this.line.lane.queue;
+    super(context, checks, driver, (events) => new SyclLane(context, events));
   }
 }

@@ -74,7 +74,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
 
   /** DPCTLQueue_Memcpy. For mappers. */
   override copyCall(to: Address, from: Address, byteLength: number, blocks: boolean): Call {
-    const submit = ({ queue }: SyclLane) => sycl().DPCTLQueue_Memcpy(queue, to, from, BigInt(byteLength));
+    const submit = ({ handle }: SyclLane) => sycl().DPCTLQueue_Memcpy(handle, to, from, BigInt(byteLength));
     return command("DPCTLQueue_Memcpy", submit, blocks) as Call;
   }
 
@@ -90,25 +90,25 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
       throw checks.unfit("to", `a row begins at no multiple of the pattern's ${size} bytes.`, undefined, fn);
     }
     const [value, count] = [valueOf(new DataView(pattern.buffer)), BigInt(byteLength / size)];
-    return command(fn, ({ queue }) => (sycl()[fn] as Fill)(queue, at, value, count)) as Call;
+    return command(fn, ({ handle }) => (sycl()[fn] as Fill)(handle, at, value, count)) as Call;
   }
 
   /** Calls a kind's allocator. */
   protected override allocateNative(kind: UsmKind, byteLength: number, align: number): Address {
     const fn = ALLOCATORS[kind];
-    const { queue } = this.context.queue.line.lane;
-    return made(sycl()[fn](BigInt(align), BigInt(byteLength), queue), fn) as bigint as Address;
+    const { handle } = this.context.queue.line.lane;
+    return made(sycl()[fn](BigInt(align), BigInt(byteLength), handle), fn) as bigint as Address;
   }
 
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
   protected override find(pointer: Address, reach: number): PointerFacts | undefined {
-    const { device, name, native: { context } } = this.context;
+    const { device, name, native: { handle } } = this.context;
     const fn = this.finder;
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
     // SYCL ends the process where the device has no such memory.
     const [usm, end] = !device.usm.host && !device.usm.device && !device.usm.shared
       ? []
-      : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, context)));
+      : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, handle)));
     if (usm === undefined) return undefined;
     if (usm === end) return { base: pointer, byteLength: reach, usm };
     throw checks.unfit(

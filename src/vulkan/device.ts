@@ -1,8 +1,10 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
-import { instanceFor, listed, physicalDevices, versionText } from "./instance.ts";
+import { type DeviceId, pciAddress } from "../core/device/device_id.ts";
+import { listed } from "../core/native/listed.ts";
+import { check } from "./errors.ts";
+import { instanceFor, physicalDevices, versionText } from "./instance.ts";
 import { vulkan } from "./library.ts";
 import { chain, room, type Struct, struct } from "./struct.ts";
 
@@ -158,11 +160,15 @@ export function deviceOf(handle: VkPhysicalDevice): VulkanDevice {
 
 function extensionsOf(handle: VkPhysicalDevice): string[] {
   const { size, fields } = layouts.VkExtensionProperties;
-  const found = listed("vkEnumerateDeviceExtensionProperties", (count, length) => {
-    const into = length === 0 ? null : room("VkExtensionProperties", length);
-    return { code: vulkan().vkEnumerateDeviceExtensionProperties(handle, null, count, into), into };
-  });
-  return Array.from({ length: found?.count ?? 0 }, (_, i) => found!.text(fields.extensionName, i * size)).sort();
+  const fn = "vkEnumerateDeviceExtensionProperties";
+  const { count: length, into } = listed(
+    fn,
+    check,
+    (count, into: Struct | null) => vulkan()[fn](handle, null, count, into),
+    (count) => room("VkExtensionProperties", count),
+    vk.VK_INCOMPLETE,
+  );
+  return Array.from({ length }, (_, i) => into!.text(fields.extensionName, i * size)).sort();
 }
 
 function memoryTypesOf(handle: VkPhysicalDevice): VulkanMemoryType[] {
@@ -208,7 +214,6 @@ function uuidAt(reported: Struct, offset: number): string {
 
 function pciOf(reported: Struct): string {
   const { pciDomain, pciBus, pciDevice, pciFunction } = layouts.VkPhysicalDevicePCIBusInfoPropertiesEXT.fields;
-  const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
   const [domain, bus, device, fn] = [pciDomain, pciBus, pciDevice, pciFunction].map((field) => reported.number(field));
-  return `${hex(domain, 4)}:${hex(bus, 2)}:${hex(device, 2)}.${fn}`;
+  return pciAddress(domain, bus, device, fn);
 }

@@ -1,6 +1,7 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkInstance, VkPhysicalDevice } from "../../ffi/vulkan/handles.ts";
 import { InteropError } from "../core/errors.ts";
+import { listedHandles } from "../core/native/listed.ts";
 import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
 import { vulkan } from "./library.ts";
@@ -56,24 +57,6 @@ function createInstance(validation: boolean): VkInstance {
 }
 
 export function physicalDevices(instance: VkInstance): VkPhysicalDevice[] {
-  const found = listed("vkEnumeratePhysicalDevices", (count, into) => {
-    const handles = into === 0 ? null : new BigUint64Array(into);
-    return { code: vulkan().vkEnumeratePhysicalDevices(instance, count, handles), into: handles };
-  });
-  return Array.from(found ?? []) as VkPhysicalDevice[];
-}
-
-/** For a function that is asked for a number first, and then for so many; again where there are more by then. */
-export function listed<T>(
-  fn: string,
-  ask: (count: Uint32Array<ArrayBuffer>, room: number) => { readonly code: number; readonly into: T },
-): T {
-  const count = new Uint32Array(1);
-  for (;;) {
-    check(ask(count, 0).code, fn);
-    const { code, into } = ask(count, count[0]);
-    if (code === vk.VK_INCOMPLETE) continue;
-    check(code, fn);
-    return into;
-  }
+  const fn = "vkEnumeratePhysicalDevices";
+  return listedHandles(fn, check, (count, into) => vulkan()[fn](instance, count, into), vk.VK_INCOMPLETE);
 }

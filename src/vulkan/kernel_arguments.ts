@@ -122,7 +122,7 @@ export function parametersOf(
 ): Declared[] {
   const { maxPushDescriptors, minStorageBufferOffsetAlignment, maxStorageBufferRange } = limits;
   const place = (index: number, type: string, name: string | undefined): ParameterPlace => {
-    return { api: "vulkan", fn: "vkCmdDispatch", kernel, index, type, ...(name === undefined ? {} : { name }) };
+    return { api: "vulkan", fn: "vkCmdDispatch", kernel, index, type, name };
   };
   const { bindings, constants } = shader;
   if (bindings.length > maxPushDescriptors) {

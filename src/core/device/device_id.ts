@@ -18,3 +18,9 @@ export function isSameDevice(one: DeviceId, other: DeviceId): boolean {
 export function plainUuid(text: string): string {
   return text.replace(/^GPU-/i, "").replaceAll("-", "").toLowerCase();
 }
+
+/** A PCI address in the form of {@link DeviceId}, of the numbers that drivers report. */
+export function pciAddress(domain: number, bus: number, device: number, fn: number): string {
+  const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
+  return `${hex(domain, 4)}:${hex(bus, 2)}:${hex(device, 2)}.${fn}`;
+}

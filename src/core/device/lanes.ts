@@ -16,6 +16,12 @@ export interface Lane {
   waitElsewhere(mark: number): Promise<void>;
 }
 
+/** One whose commands can wait on the device for those of another lane of its driver. */
+export interface WaitingLane<L> extends Lane {
+  /** The next command waits for a mark of another lane. False, the host waits. */
+  waitFor(of: L, mark: number): boolean;
+}
+
 /** The lines of lanes that are objects. */
 export const LANES: Lines<Lane> = {
   close: (lane) => lane.close(),
@@ -25,3 +31,8 @@ export const LANES: Lines<Lane> = {
   block: (lane, mark) => lane.block(mark),
   waitElsewhere: (lane, mark) => lane.waitElsewhere(mark),
 };
+
+/** The lines of lanes that wait for each other. */
+export function waitingLines<L extends WaitingLane<L>>(): Lines<L> {
+  return { ...LANES as Lines<unknown> as Lines<L>, waitOnDevice: (lane, of, mark) => lane.waitFor(of, mark) };
+}

@@ -12,7 +12,7 @@ export interface ParameterPlace {
   readonly index: number;
   readonly type: string;
   /** Its name in the source, if the compiler reports it. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /**

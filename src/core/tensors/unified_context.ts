@@ -5,12 +5,12 @@ import type { Target } from "../graph/context.ts";
 import { DeviceContext } from "../graph/device_context.ts";
 import type { Undo } from "../life/undo.ts";
 import { type UnifiedContext, usmArrays } from "./unified.ts";
-import type { UnifiedDeviceContext, UnifiedDeviceMemory, UnifiedTensor } from "./unified_device.ts";
+import type { SharedContext, UnifiedDeviceContext, UnifiedDeviceMemory, UnifiedTensor } from "./unified_device.ts";
 
 /** An open API on one device, whose memory is unified shared memory. For backends. */
 export abstract class OneDeviceContext<
   D extends UnifiedDeviceContext["device"],
-  N extends UnifiedDeviceContext["native"],
+  N extends SharedContext<unknown>,
 > extends DeviceContext implements UnifiedDeviceContext {
   /** Its device. */
   readonly device: D;
@@ -29,6 +29,12 @@ export abstract class OneDeviceContext<
     this.device = device;
     this.native = native;
     this.proofs = new Proofs<UnifiedContext>(this, id.uuid && `${api} ${id.uuid}`);
+  }
+
+  /** The native context. */
+  get handle(): N["handle"] {
+    this.resource.assertLive();
+    return this.native.handle;
   }
 
   /** Its targets in routes: its unified shared memory. */

@@ -3,7 +3,8 @@ import { elsewhere } from "../checks.ts";
 import { isMade, type Maker } from "../argument.ts";
 import { type Pointee, PointerParameter } from "../device/pointer.ts";
 import type { ParameterPlace } from "../device/parameter.ts";
-import { undoAll, undone } from "../life/undo.ts";
+import { Shared } from "../life/shared.ts";
+import { type Undo, undoAll, undone } from "../life/undo.ts";
 import type { Closed, Fate } from "../memory/allocation.ts";
 import type { Call } from "../contract.ts";
 import type { Mapped } from "./mapped.ts";
@@ -33,6 +34,27 @@ export interface NativeContext {
   hold(): () => void;
   /** Frees memory that was allocated in it. */
   free(address: Address): void;
+}
+
+/** A native context with a count of its holders: it ends with the last of them. For backends. */
+export class SharedContext<H> implements NativeContext {
+  /** The native handle. */
+  readonly handle: H;
+  /** Frees memory that was allocated in it. For mappers. */
+  readonly free: (address: Address) => void;
+  readonly #shared: Shared;
+
+  /** `beneath` ends it, and what it stands on. */
+  constructor(handle: H, beneath: Undo, free: (address: Address) => void) {
+    this.handle = handle;
+    this.free = free;
+    this.#shared = new Shared(() => undoAll(beneath, "releasing a native context"));
+  }
+
+  /** Holds it until the returned function is called. For mappers. */
+  hold(): () => void {
+    return this.#shared.hold();
+  }
 }
 
 /** A block that a native context has allocated. A class, because blocks of many closures cost as much as the rest. */

@@ -15,8 +15,11 @@ export interface UnifiedQueueContext<T extends UnifiedTensor> extends UnifiedDev
 }
 
 /** A queue of one device, which runs its commands in order. Work on a tensor waits for the earlier work on it. */
-export abstract class UnifiedQueue<L, T extends UnifiedTensor, C extends UnifiedQueueContext<T>>
-  extends DeviceQueue<L, T> {
+export abstract class UnifiedQueue<
+  L extends { readonly handle: unknown },
+  T extends UnifiedTensor,
+  C extends UnifiedQueueContext<T>,
+> extends DeviceQueue<L, T> {
   /** Its context. */
   override readonly context: C;
   /** Its line of work. For mappers. */
@@ -32,5 +35,11 @@ export abstract class UnifiedQueue<L, T extends UnifiedTensor, C extends Unified
     this.commands = new UnifiedCommands(usm, checks);
     this.line = new Line<L>({ driver, name: `${api} queue (${name})`, owners: [resource!], open });
     finalizers.register(this, this.resource, this);
+  }
+
+  /** The native queue. Declare work that you submit to it yourself with `tensor.usedBy`. */
+  get handle(): L["handle"] {
+    this.resource.assertLive();
+    return this.line.lane.handle;
   }
 }

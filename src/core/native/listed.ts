@@ -1,0 +1,40 @@
+import type { Check } from "./codes.ts";
+
+/** Asks for the number, which it leaves in `count`, where `into` is null; else fills that in. Returns a code. */
+export type Listing<T> = (count: Uint32Array<ArrayBuffer>, into: T | null) => number;
+
+/**
+ * What a function lists that is asked for the number first, and then for so many: null if there is nothing. The driver has
+ * filled in the first `count`.
+ * @param room makes memory for so many
+ * @param more the code that says there are more by then: it is asked again
+ * @throws {NativeCallError} if the function failed.
+ */
+export function listed<T>(
+  fn: string,
+  check: Check,
+  ask: Listing<T>,
+  room: (count: number) => T,
+  more?: number,
+): { readonly count: number; readonly into: T | null } {
+  const count = new Uint32Array(1);
+  for (;;) {
+    check(ask(count, null), fn);
+    const into = count[0] === 0 ? null : room(count[0]);
+    const code = ask(count, into);
+    if (code === more) continue;
+    check(code, fn);
+    return { count: count[0], into };
+  }
+}
+
+/** The same for handles. */
+export function listedHandles<H extends bigint>(
+  fn: string,
+  check: Check,
+  ask: Listing<BigUint64Array<ArrayBuffer>>,
+  more?: number,
+): H[] {
+  const { count, into } = listed(fn, check, ask, (length) => new BigUint64Array(length), more);
+  return Array.from(into?.subarray(0, count) ?? []) as H[];
+}
