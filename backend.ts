@@ -22,7 +22,7 @@
 export type * from "./src/core/contract.ts";
 
 // Work on a device.
-export { type Lane, LANES } from "./src/core/device/lanes.ts";
+export { type Lane, LANES, type WaitingLane, waitingLines } from "./src/core/device/lanes.ts";
 export { codeError, type Codes } from "./src/core/native/codes.ts";
 export { NativeFlag, type NativeFlagOptions } from "./src/core/device/native_flag.ts";
 export { fenceOf, type ForeignWork } from "./src/core/device/foreign_work.ts";
@@ -38,7 +38,7 @@ export {
 export type { Work, WorkEntry } from "./src/core/device/work.ts";
 export { DeviceQueue, type Direction, type HostBytes, type Movable, type Pixels } from "./src/core/device/queue.ts";
 export type { Launch } from "./src/core/device/grid.ts";
-export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
+export { CompilerError, DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
 export { assertFew, type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
 export {
   copyElements,
@@ -121,6 +121,7 @@ export {
 export { UnifiedQueue, type UnifiedQueueContext } from "./src/core/tensors/unified_queue.ts";
 export {
   type NativeContext,
+  SharedContext,
   type UnifiedDeviceContext,
   UnifiedDeviceMemory,
   UnifiedTensor,
@@ -129,6 +130,7 @@ export {
 export {
   closedTo,
   type Home,
+  type OtherPorts,
   type PointerFacts,
   type UnifiedBlock,
   type UnifiedContext,

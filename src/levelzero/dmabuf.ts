@@ -1,49 +1,32 @@
 import type { Address } from "../../ffi/address.ts";
 import * as ze from "../../ffi/levelzero/constants.ts";
 import * as layouts from "../../ffi/levelzero/structs.ts";
-import type { Exported, Imported, Memory, Offer } from "../core/contract.ts";
+import type { Exported, Imported, Offer } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
-import { layout } from "../core/layout/layout.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { closedOnExec, closeFd } from "../core/native/fd.ts";
-import { pinned } from "../core/native/pin.ts";
-import type { ByteRange } from "../core/tensors/described.ts";
+import type { OtherPorts } from "../core/tensors/unified.ts";
 import { check, levelZero, made } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
 import type { LevelZeroTensor, LevelZeroUsm } from "./usm.ts";
 
 /** Device memory by its dma-buf, and dma-bufs as device memory. */
-export function dmaBufPorts(
-  usm: LevelZeroUsm,
-): Pick<Memory<LevelZeroTensor, Address>, "exports" | "imports" | "copies"> & {
-  export: NonNullable<Memory<LevelZeroTensor>["export"]>;
-  import: NonNullable<Memory<LevelZeroTensor, Address>["import"]>;
-} {
+export function dmaBufPorts(usm: LevelZeroUsm): OtherPorts<LevelZeroTensor> {
   const { context: { native: open, device: { name, dmaBuf } } } = usm;
   const closed = (is: boolean, verb: string) => is ? undefined : { reason: `${name} ${verb} no dma-bufs.` };
-  const refuse = ({ allocation }: ByteRange) => usm.blockOf(allocation)?.usm === "device" ? undefined : NOT_OWN;
   const exported: Offer = {
     kind: "dma-buf",
     closed: () => closed(dmaBuf.exports, "exports"),
-    refuse,
+    refuse: ({ allocation }) => usm.blockOf(allocation)?.usm === "device" ? undefined : NOT_OWN,
     sample: () => ({ name: "device memory by its dma-buf", make: (length, undo) => sampleOf(usm, length, undo) }),
   };
-  const move = (tensor: LevelZeroTensor, bytes: Uint8Array, reads: boolean) =>
-    pinned(bytes, "levelzero", (host) => {
-      const [to, from] = reads ? [host, tensor.address] : [tensor.address, host];
-      usm.context.queue.line.submitRaw(usm.copyCall(to, from, bytes.length)).waitSync();
-    });
   return {
     exports: [exported],
     imports: [{ kind: "dma-buf", closed: () => closed(dmaBuf.imports, "imports") }],
     export: (tensor, _kind, byteLength) => exportDmaBuf(open, usm, tensor, byteLength),
     import: (port) => importDmaBuf(open, port),
-    copies: {
-      write: (tensor, bytes) => move(tensor, bytes, false),
-      read: (tensor, into) => move(tensor, into, true),
-    },
   };
 }
 
@@ -53,7 +36,7 @@ const NOT_OWN = {
 };
 
 function sampleOf(usm: LevelZeroUsm, byteLength: number, undo: Undo): LevelZeroTensor {
-  const tensor = usm.allocate({ kind: "device", ...layout({ shape: [byteLength], dtype: "u8" }) });
+  const tensor = usm.allocate({ kind: "device", shape: [byteLength], dtype: "u8" });
   undo.push(() => tensor[Symbol.dispose]());
   return tensor;
 }
@@ -68,30 +51,24 @@ function exportDmaBuf(
   const { address: base } = usm.blockOf(allocation)!;
   const fd = struct("ze_external_memory_export_fd_t", { flags: ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF });
   const facts = struct("ze_memory_allocation_properties_t", { pNext: fd });
-  const made = () => {
-    check(levelZero().zeMemGetAllocProperties(handle, base, facts, null), "zeMemGetAllocProperties");
-    return closedOnExec(fd.number(layouts.ze_external_memory_export_fd_t.fields.fd));
-  };
-  return { port: new Port("dma-buf", { fd: made(), offset: Number(address - base), byteLength }) };
+  check(levelZero().zeMemGetAllocProperties(handle, base, facts, null), "zeMemGetAllocProperties");
+  const own = closedOnExec(fd.number(layouts.ze_external_memory_export_fd_t.fields.fd));
+  return { port: new Port("dma-buf", { fd: own, offset: Number(address - base), byteLength }) };
 }
 
 /** All of the dma-buf becomes device memory; the driver has a reference of its own to it, and the fd stays ours. */
 function importDmaBuf(open: OpenContext, port: Port): Imported<Address> {
   const { handle, device } = open;
-  const { byteLength } = port.memory!;
+  const size = BigInt(port.memory!.byteLength);
   const fd = port.takeFd();
   return allOrNothing("importing a dma-buf", (undo) => {
     undo.push(open.hold());
     try {
-      const imported = struct("ze_external_memory_import_fd_t", {
-        flags: ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF,
-        fd,
-      });
+      const flags = ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+      const imported = struct("ze_external_memory_import_fd_t", { flags, fd });
       const desc = struct("ze_device_mem_alloc_desc_t", { pNext: imported });
-      const base = made<Address>(
-        "zeMemAllocDevice",
-        (out) => levelZero().zeMemAllocDevice(handle, desc, BigInt(byteLength), 0n, device.handle, out),
-      );
+      const fn = "zeMemAllocDevice";
+      const base = made<Address>(fn, (out) => levelZero()[fn](handle, desc, size, 0n, device.handle, out));
       owned("levelzero.usm", undo, () => open.free(base));
       return {
         handle: base + BigInt(port.offset) as Address,

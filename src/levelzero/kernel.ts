@@ -83,10 +83,8 @@ export class LevelZeroKernel extends UnifiedKernel<
     const packed = parameters.map((parameter, index) => parameterOf(parameter, index, name));
     const { handle, held } = allOrNothing(`making the kernel ${name}`, () => {
       const desc = struct("ze_kernel_desc_t", { pKernelName: cString(name) });
-      const handle = made<ZeKernelHandle>(
-        "zeKernelCreate",
-        (out) => levelZero().zeKernelCreate(program.handle, desc, out),
-      );
+      const fn = "zeKernelCreate";
+      const handle = made<ZeKernelHandle>(fn, (out) => levelZero()[fn](program.handle, desc, out));
       owned("levelzero.kernel", undo, () => check(levelZero().zeKernelDestroy(handle), "zeKernelDestroy"));
       return { handle, held: new KernelArguments(handle, packed) };
     }, undo);

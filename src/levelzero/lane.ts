@@ -1,13 +1,13 @@
 import type { Address } from "../../ffi/address.ts";
 import * as ze from "../../ffi/levelzero/constants.ts";
 import { ZE_RESULT_ERROR_DEVICE_LOST as DEVICE_LOST, ZE_RESULT_NOT_READY } from "../../ffi/levelzero/errors.ts";
-import type { ZeCommandListHandle, ZeEventHandle } from "../../ffi/levelzero/handles.ts";
+import type { ZeCommandListHandle, ZeEventHandle, ZeEventPoolHandle } from "../../ffi/levelzero/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
 import { type WaitingLane, waitingLines } from "../core/device/lanes.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { owned } from "../core/life/ledger.ts";
+import { Shared } from "../core/life/shared.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { addressOf } from "../core/native/pin.ts";
-import { Events } from "./events.ts";
 import { check, levelZero, levelZeroError, made } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
@@ -31,7 +31,6 @@ interface Signal {
 export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   /** The `ze_command_list_handle_t`, which takes its commands. */
   readonly handle: ZeCommandListHandle;
-  readonly #context: OpenContext;
   readonly #reports: LineEvents;
   readonly #undo: Undo = [];
   readonly #events: Events;
@@ -49,25 +48,20 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
 
   /** Makes the list. */
   constructor(context: OpenContext, reports: LineEvents) {
-    this.#context = context;
+    const { handle, device } = context;
     this.#reports = reports;
     this.waits = addressOf(this.#waits, "levelzero");
     this.#events = new Events(context);
     this.#undo.push(this.#events.hold());
     this.handle = allOrNothing("making a command list", () => {
       const desc = struct("ze_command_queue_desc_t", {
-        ordinal: context.device.queueOrdinal,
+        ordinal: device.queueOrdinal,
         mode: ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
       });
-      const list = made<ZeCommandListHandle>(
-        "zeCommandListCreateImmediate",
-        (out) => levelZero().zeCommandListCreateImmediate(context.handle, context.device.handle, desc, out),
-      );
-      owned(
-        "levelzero.commandList",
-        this.#undo,
-        () => check(levelZero().zeCommandListDestroy(list), "zeCommandListDestroy"),
-      );
+      const fn = "zeCommandListCreateImmediate";
+      const list = made<ZeCommandListHandle>(fn, (out) => levelZero()[fn](handle, device.handle, desc, out));
+      const destroy = () => check(levelZero().zeCommandListDestroy(list), "zeCommandListDestroy");
+      owned("levelzero.commandList", this.#undo, destroy);
       return list;
     }, this.#undo);
   }
@@ -180,6 +174,56 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
       this.waits = addressOf(longer, "levelzero");
     }
     this.#waits[this.waitCount++] = event;
+  }
+}
+
+/** The events of one pool. */
+const POOL = 32;
+
+/** The events of a command list, which live until neither the list nor anything that waits for one of them holds them. */
+class Events {
+  readonly #context: OpenContext;
+  readonly #undo: Undo;
+  readonly #shared = new Shared(() => undoAll(this.#undo, "destroying events"));
+  #pool: ZeEventPoolHandle | undefined;
+  #taken = POOL;
+
+  constructor(context: OpenContext) {
+    this.#context = context;
+    this.#undo = [context.hold()];
+  }
+
+  /** Holds them until the returned function is called. */
+  hold(): () => void {
+    return this.#shared.hold();
+  }
+
+  /** A new event, which is not signalled. */
+  create(): ZeEventHandle {
+    if (this.#taken === POOL) {
+      this.#pool = this.#createPool();
+      this.#taken = 0;
+    }
+    const pool = this.#pool!;
+    const desc = struct("ze_event_desc_t", {
+      index: this.#taken,
+      signal: ze.ZE_EVENT_SCOPE_FLAG_HOST,
+      wait: ze.ZE_EVENT_SCOPE_FLAG_DEVICE,
+    });
+    const event = made<ZeEventHandle>("zeEventCreate", (out) => levelZero().zeEventCreate(pool, desc, out));
+    owned("levelzero.event", this.#undo, () => check(levelZero().zeEventDestroy(event), "zeEventDestroy"));
+    this.#taken++;
+    return event;
+  }
+
+  #createPool(): ZeEventPoolHandle {
+    const { handle, device } = this.#context;
+    const desc = struct("ze_event_pool_desc_t", { flags: ze.ZE_EVENT_POOL_FLAG_HOST_VISIBLE, count: POOL });
+    const devices = new BigUint64Array([device.handle]);
+    const fn = "zeEventPoolCreate";
+    const pool = made<ZeEventPoolHandle>(fn, (out) => levelZero()[fn](handle, desc, 1, devices, out));
+    owned("levelzero.eventPool", this.#undo, () => check(levelZero().zeEventPoolDestroy(pool), "zeEventPoolDestroy"));
+    return pool;
   }
 }
 

@@ -1,8 +1,7 @@
 import * as ze from "../../ffi/levelzero/constants.ts";
 import { ZE_RESULT_ERROR_MODULE_BUILD_FAILURE } from "../../ffi/levelzero/errors.ts";
 import type { ZeModuleBuildLogHandle, ZeModuleHandle } from "../../ffi/levelzero/handles.ts";
-import { DeviceProgram, unknownKernel } from "../core/device/program.ts";
-import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { CompilerError, DeviceProgram, unknownKernel } from "../core/device/program.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { KernelModule } from "../spirv/kernels.ts";
@@ -14,16 +13,7 @@ import { check, checks, levelZero, levelZeroError } from "./library.ts";
 import { struct } from "./struct.ts";
 
 /** A driver does not compile a module. */
-export class LevelZeroBuildError extends NativeCallError {
-  /** What its compiler says; empty where the loader has several drivers, and loses it. */
-  readonly log: string;
-
-  /** The message should contain the log's first lines. */
-  constructor(message: string, log: string, fields: ErrorFields) {
-    super(message, fields);
-    this.log = log;
-  }
-}
+export class LevelZeroBuildError extends CompilerError {}
 
 /** Kernels in SPIR-V, compiled for the context's device. */
 export class LevelZeroProgram extends DeviceProgram<LevelZeroContext, ZeModuleHandle> {

@@ -11,18 +11,15 @@ export function struct<N extends StructName>(name: N, values: Values<Layouts[N],
 }
 
 export function structs<N extends StructName>(name: N, list: readonly Values<Layouts[N], "stype">[]): Struct {
-  let type = types.get(name);
-  if (type === undefined) types.set(name, type = typeOf(name));
-  return filled("levelzero", layouts[name], list, type);
+  return filled("levelzero", layouts[name], list, TAGS.get(name)!);
 }
 
-type Type = readonly ["stype", number];
+const TYPES: Readonly<Record<string, unknown>> = constants;
 
-const types = new Map<StructName, Type>();
-
-/** `ze_event_desc_t` has ZE_STRUCTURE_TYPE_EVENT_DESC. */
-function typeOf(name: StructName): Type {
-  const known: Readonly<Record<string, unknown>> = constants;
-  const type = known[`ZE_STRUCTURE_TYPE_${name.slice(3, -2).toUpperCase()}`] as number | undefined;
-  return ["stype", type ?? 0];
-}
+/** The tag of each struct: `ze_event_desc_t` has ZE_STRUCTURE_TYPE_EVENT_DESC. */
+const TAGS = new Map(
+  Object.keys(layouts).map((name) => {
+    const type = TYPES[`ZE_STRUCTURE_TYPE_${name.slice(3, -2).toUpperCase()}`] as number | undefined;
+    return [name, ["stype", type ?? 0] as const];
+  }),
+);

@@ -1,4 +1,5 @@
 import * as cl from "../../ffi/opencl/errors.ts";
+import { CompilerError } from "../core/device/program.ts";
 import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
 import { type Check, checkOf, type ErrorMaker, errorOf, type Made, madeOf } from "../core/native/codes.ts";
 
@@ -39,16 +40,7 @@ export const errcode: Int32Array<ArrayBuffer> = new Int32Array(1);
 export const made: Made = madeOf(check, () => errcode[0]);
 
 /** A program did not compile. */
-export class BuildError extends NativeCallError {
-  /** The build log of the device. */
-  readonly log: string;
-
-  /** The message should contain the log's first lines. */
-  constructor(message: string, log: string, fields: ErrorFields) {
-    super(message, fields);
-    this.log = log;
-  }
-}
+export class BuildError extends CompilerError {}
 
 /** Why a binary is refused: it was changed, made for another device or driver, or this driver refuses it. */
 export type BinaryFault = "damaged" | "foreign" | "refused";

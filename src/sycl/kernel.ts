@@ -89,11 +89,8 @@ export class SyclKernel
     group.assertItems(this.#most, "work-items", "a group of this kernel may have");
     for (let i = 0; i < group.length; i++) {
       if (this.#items.at(i) % group.at(i) === 0) continue;
-      throw group.wrong(
-        `[${i}]`,
-        `${group.at(i)} does not divide the ${this.#items.at(i)} work-items of that dimension.`,
-        "Round the items up, and let the kernel skip what is outside.",
-      );
+      const what = `${group.at(i)} does not divide the ${this.#items.at(i)} work-items of that dimension.`;
+      throw group.wrong(`[${i}]`, what, "Round the items up, and let the kernel skip what is outside.");
     }
     return this.#callInGroups;
   }

@@ -58,21 +58,15 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
       throw checks.wrong(argument, `"${shown(type)}" points to no number.`, "A pointer to anything else is void*.");
     }
     const isConst = before !== undefined || after !== undefined;
-    return {
-      parameter: new UnifiedParameter(place, { isConst, element }, SYCL_USM),
-      type: dpctl.DPCTL_VOID_PTR,
-    };
+    return { parameter: new UnifiedParameter(place, { isConst, element }, SYCL_USM), type: dpctl.DPCTL_VOID_PTR };
   }
   const element = elementOf(type);
   const byValue = element?.lanes === 1 ? BY_VALUE[element.dtypes[0]] : undefined;
   if (element !== undefined && byValue !== undefined) {
     return { parameter: new ValueParameter(place, element), type: byValue };
   }
-  throw checks.wrong(
-    argument,
-    `"${shown(type)}" is not a type that DPCTL passes.`,
-    "It passes numbers of 8 to 64 bits, and pointers to global memory: pass others in memory.",
-  );
+  const hint = "It passes numbers of 8 to 64 bits, and pointers to global memory: pass others in memory.";
+  throw checks.wrong(argument, `"${shown(type)}" is not a type that DPCTL passes.`, hint);
 }
 
 /** What a launch reads: the addresses of the values, or the pointers themselves, and their types. */

@@ -72,7 +72,10 @@ export function failed(fn: string, hint: string = UNSAID): NativeCallError {
 }
 
 /** DPCTL reports a failure by null. */
-export const made: Made = madeOf(checkOf((_, fn) => failed(fn)), (handle) => handle === 0n ? -1 : 0);
+export const made: Made = madeOf(
+  checkOf((_, fn, fields) => failed(fn, fields?.hint)),
+  (handle) => handle === 0n ? -1 : 0,
+);
 
 /** Uses an object that `fn` has made, and deletes it. @throws {NativeCallError} for null. */
 export function using<H extends bigint, T>(

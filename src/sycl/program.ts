@@ -8,7 +8,7 @@ import { spirvIn } from "../spirv/module.ts";
 import type { SyclContext } from "./context.ts";
 import { SyclKernel } from "./kernel.ts";
 import { parametersIn, type SyclParameterType } from "./kernel_types.ts";
-import { checks, failed, made, sycl } from "./library.ts";
+import { checks, made, sycl } from "./library.ts";
 
 /** Options of {@link SyclContext.program}. */
 export interface SyclProgramOptions {
@@ -26,7 +26,7 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
     checks.assertText(options, "options");
     context.resource.assertLive();
     const undo: Undo = [];
-    const bundle = typeof code === "string" ? fromSource(context, code, options) : fromSpirv(context, code, options);
+    const bundle = bundleOf(context, code, options);
     owned("sycl.kernel_bundle", undo, () => sycl().DPCTLKernelBundle_Delete(bundle));
     super(context, "sycl", bundle, undo);
   }
@@ -64,17 +64,17 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
 const COMPILE = "Compile the kernels: clang -target spirv64 -cl-std=CL3.0.";
 const BUILD = "Does it compile? DPCTL_VERBOSITY=warning makes DPCTL write the build log to stderr.";
 
-function fromSource({ native, deviceRef }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
-  const fn = "DPCTLKernelBundle_CreateFromOCLSource";
-  const bundle = sycl()[fn](native.handle, deviceRef, cString(source), cString(options));
-  if (bundle === 0n) throw failed(fn, BUILD);
-  return bundle;
-}
-
-function fromSpirv({ native, deviceRef }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
+function bundleOf(
+  { native: { handle }, deviceRef }: SyclContext,
+  code: unknown,
+  options: string,
+): DPCTLSyclKernelBundleRef {
+  const hint = { hint: BUILD };
+  if (typeof code === "string") {
+    const fn = "DPCTLKernelBundle_CreateFromOCLSource";
+    return made(sycl()[fn](handle, deviceRef, cString(code), cString(options)), fn, hint);
+  }
   const fn = "DPCTLKernelBundle_CreateFromSpirv";
-  const words = spirvIn(checks, given, COMPILE, "code", "OpenCL C as a string, or SPIR-V as bytes");
-  const bundle = sycl()[fn](native.handle, deviceRef, words, BigInt(words.byteLength), cString(options));
-  if (bundle === 0n) throw failed(fn, BUILD);
-  return bundle;
+  const words = spirvIn(checks, code, COMPILE, "code", "OpenCL C as a string, or SPIR-V as bytes");
+  return made(sycl()[fn](handle, deviceRef, words, BigInt(words.byteLength), cString(options)), fn, hint);
 }

@@ -111,12 +111,8 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
       : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, handle)));
     if (usm === undefined) return undefined;
     if (usm === end) return { base: pointer, byteLength: reach, usm };
-    throw checks.unfit(
-      "init",
-      `its last byte is no ${usm} memory of ${name}: the allocation ends before.`,
-      undefined,
-      fn,
-    );
+    const what = `its last byte is no ${usm} memory of ${name}: the allocation ends before.`;
+    throw checks.unfit("init", what, undefined, fn);
   }
 }
 

@@ -143,12 +143,12 @@ class SyclEnd implements End, Disposable {
 
   foreign(): Foreign {
     const { usm, native, queue } = this.#context;
-    const pointer = sycl()[`DPCTLaligned_alloc_${this.#kind}`](0n, 4096n, queue.line.lane.queue);
+    const pointer = sycl()[`DPCTLaligned_alloc_${this.#kind}`](0n, 4096n, queue.line.lane.handle);
     const elsewhere = new Uint8Array(4096);
     return {
       attach: (options) => usm.attach(pointer, { shape: [4096], dtype: "u8" }, options),
       misfit: (options) => usm.attach(addressOf(elsewhere, "sycl"), { shape: [4096], dtype: "u8" }, options),
-      [Symbol.dispose]: () => sycl().DPCTLfree_with_context(pointer, native.context),
+      [Symbol.dispose]: () => sycl().DPCTLfree_with_context(pointer, native.handle),
     };
   }
 
@@ -182,7 +182,7 @@ class SyclEnd implements End, Disposable {
 }
 
 /** Past all checks: DPCTL's own calls. */
-function rawOf({ line: { lane: { queue } } }: SyclQueue, kind: UsmKind): RawEnd {
+function rawOf({ line: { lane: { handle: queue } } }: SyclQueue, kind: UsmKind): RawEnd {
   const placeOf = ({ rawHandle, layout }: Tensor) => (rawHandle as bigint) + BigInt(layout.byteOffset) as Address;
   const ended = (event: DPCTLSyclEventRef) => {
     sycl().DPCTLEvent_WaitAndThrow(event);

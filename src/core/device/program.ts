@@ -1,10 +1,22 @@
 import { shown } from "../argument.ts";
-import { ArgumentError, type ErrorFields } from "../errors.ts";
+import { ArgumentError, type ErrorFields, NativeCallError } from "../errors.ts";
 import { finalizers } from "../life/finalizers.ts";
 import { NativeObject } from "../life/native_object.ts";
 import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Launch } from "./grid.ts";
+
+/** The error of a program that does not compile. For backends. */
+export abstract class CompilerError extends NativeCallError {
+  /** What the compiler says; empty where the driver does not report it. */
+  readonly log: string;
+
+  /** The message should contain the log's first lines. */
+  constructor(message: string, log: string, fields: ErrorFields) {
+    super(message, fields);
+    this.log = log;
+  }
+}
 
 /** A loaded program of a device, as programs hold it: its kernels end first. */
 export abstract class DeviceProgram<C extends { readonly name: string; readonly resource: Resource }, H>

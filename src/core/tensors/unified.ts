@@ -5,6 +5,7 @@ import type { Arrays, Call, Memory, Offer, Staged } from "../contract.ts";
 import { Port } from "../device/port.ts";
 import { MemoryClass, type Proofs, UNPROVEN, unseen, verdictOf } from "../device/proofs.ts";
 import type { Line } from "../device/line.ts";
+import type { Direction } from "../device/queue.ts";
 import type { Reason } from "../errors.ts";
 import type { Context } from "../graph/context.ts";
 import { SAME_ADDRESS, whyEnded } from "../graph/mapper.ts";
@@ -12,7 +13,7 @@ import type { DType } from "../layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../layout/layout.ts";
 import { Allocation } from "../memory/allocation.ts";
 import { mapBlock, PAGE } from "../native/blocks.ts";
-import { addressOf, bytesAt } from "../native/pin.ts";
+import { bytesAt, pinned } from "../native/pin.ts";
 import { adoptTensor, attaching, type AttachOptions } from "./adopt.ts";
 import type { ByteRange } from "./described.ts";
 import { type PointerBlock, PointerMemory, type PointerTensor } from "./pointer.ts";
@@ -188,23 +189,31 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
 
   #classOf(kind: Exclude<UsmKind, "device">): MemoryClass<UnifiedContext> {
     const name = `${kind} memory, unified`;
-    return new MemoryClass(name, ({ api, queue: { line } }, undo) => {
+    return new MemoryClass(name, ({ api }, undo) => {
       const block = this.newBlock(kind, SAMPLE, 0);
       new Allocation(block).joinUntil(undo);
       const host = bytesAt(block.address, SAMPLE, api, undo);
-      const copy = (call: Call) => line.submitRaw(call).waitSync();
       const missed = unseen({
         name: "the host",
         write: (bytes) => host.set(bytes),
         read: (into) => into.set(host),
       }, {
         name: this.context.name,
-        write: (bytes) => copy(this.copyCall(block.address, addressOf(bytes, api), SAMPLE, true)),
-        read: (into) => copy(this.copyCall(addressOf(into, api), block.address, SAMPLE, true)),
+        write: (bytes) => moveBytes(this, block.address, bytes, "write"),
+        read: (into) => moveBytes(this, block.address, into, "read"),
       }, SAMPLE);
       return verdictOf(missed, name);
     });
   }
+}
+
+/** Copies bytes of JavaScript's to or from an address, for experiments: they do not count, and are over when it returns. */
+function moveBytes(usm: UnifiedMemory<PointerTensor>, address: Address, bytes: Uint8Array, direction: Direction): void {
+  const { api, queue: { line } } = usm.context;
+  pinned(bytes, api, (host) => {
+    const [to, from] = direction === "read" ? [host, address] : [address, host];
+    line.submitRaw(usm.copyCall(to, from, bytes.length, true)).waitSync();
+  });
 }
 
 /** The bytes of an experiment. */
@@ -220,6 +229,11 @@ export function closedTo(kind: UsmKind, { name }: { readonly name: string }): { 
 
 const FAR = "memory of the device, which the CPU cannot reach";
 
+/** The ports that an API's unified memory has besides: what it shares by fds. */
+export type OtherPorts<T extends PointerTensor> = Partial<
+  Pick<Memory<T, Address>, "exports" | "imports" | "export" | "import">
+>;
+
 /**
  * Host and shared memory by its address; device memory by a copy.
  *
@@ -229,11 +243,11 @@ const FAR = "memory of the device, which the CPU cannot reach";
 export function unifiedPorts<T extends PointerTensor>(
   usm: UnifiedMemory<T>,
   tensor: (init: TensorInit<Address>) => T,
-  also: Partial<Pick<Memory<T, Address>, "exports" | "imports" | "export" | "import" | "copies">> = {},
+  also: OtherPorts<T> = {},
   peer?: string,
 ): Memory<T, Address> {
   const { context } = usm;
-  const { exports = [], imports = [], export: exportOther, import: importOther, ...rest } = also;
+  const { exports = [], imports = [], export: exportOther, import: importOther } = also;
   const refuseOther = ({ allocation }: ByteRange) =>
     usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
   const refuseFar = ({ allocation }: ByteRange) =>
@@ -261,7 +275,6 @@ export function unifiedPorts<T extends PointerTensor>(
   const toPeer: Offer = { kind: POINTER, refuse: refuseOther, judge: () => SAME_ADDRESS };
   const fromPeer = (from: string): Offer => ({ kind: POINTER, from, refuse: refuseFar, judge: () => SAME_ADDRESS });
   return {
-    ...rest,
     exports: [byAddress, byCopy, ...exports, ...peer === undefined ? [] : [toPeer]],
     imports: [...imports, ...peer === undefined ? [] : [fromPeer(peer)]],
     get line() {
@@ -269,6 +282,10 @@ export function unifiedPorts<T extends PointerTensor>(
     },
     refuse: () => whyEnded(context),
     tensor,
+    copies: {
+      write: (tensor, bytes) => moveBytes(usm, tensor.address, bytes, "write"),
+      read: (tensor, into) => moveBytes(usm, tensor.address, into, "read"),
+    },
     export: (tensor, kind, byteLength, access, gaps) =>
       kind === "host-view" || kind === POINTER
         ? { port: new Port(kind, { value: tensor.address, byteLength }) }

@@ -1,21 +1,12 @@
 import { ERROR_NAMES } from "../../../ffi/nvrtc/errors.ts";
 import { shown } from "../../core/argument.ts";
-import { type ErrorFields, NativeCallError } from "../../core/errors.ts";
+import { CompilerError } from "../../core/device/program.ts";
 import { type Check, checkOf, type Codes, errorOf } from "../../core/native/codes.ts";
 
 const CODES: Codes = { api: "nvrtc", names: ERROR_NAMES, unknown: "a code that NVRTC does not know" };
 
 /** A program did not compile. */
-export class CudaBuildError extends NativeCallError {
-  /** The compiler's log. */
-  readonly log: string;
-
-  /** The message should contain the log's first lines. */
-  constructor(message: string, log: string, fields: ErrorFields) {
-    super(message, fields);
-    this.log = log;
-  }
-}
+export class CudaBuildError extends CompilerError {}
 
 export const checkNvrtc: Check = checkOf(errorOf(CODES));
 
