@@ -7,7 +7,7 @@ import { LevelZeroProgram } from "./program.ts";
 import { LevelZeroQueue } from "./queue.ts";
 import { LevelZeroUsm } from "./usm.ts";
 
-/** A Level Zero context of one device, with a queue. */
+/** A Level Zero context (a `ze_context_handle_t`) of one device, with a queue. */
 export class LevelZeroContext extends OneDeviceContext<LevelZeroDevice, OpenContext> {
   /** The API's name. */
   override readonly api = "levelzero";

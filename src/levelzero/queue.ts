@@ -4,7 +4,7 @@ import { LevelZeroLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import type { LevelZeroTensor } from "./usm.ts";
 
-/** An immediate command list, whose commands run in order. Work on a tensor waits for the earlier work on it. */
+/** An immediate command list (a `ze_command_list_handle_t`), whose commands run in order. Work on a tensor waits for the earlier work on it. */
 export class LevelZeroQueue extends UnifiedQueue<LevelZeroLane, LevelZeroTensor, LevelZeroContext> {
   /** Made by the context, once, and by `levelZero.createQueue()`. */
   constructor(context: LevelZeroContext) {

@@ -13,7 +13,7 @@ import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
 
 /**
- * A SYCL context of one device, with an in-order queue.
+ * A SYCL context (a `DPCTLSyclContextRef`, a `sycl::context*`) of one device, with an in-order queue.
  *
  * @example
  * ```ts ignore

@@ -5,7 +5,7 @@ import { SyclLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import type { SyclTensor } from "./usm.ts";
 
-/** A queue, which runs its commands in order. Work on a tensor waits for the earlier work on it. */
+/** A queue (a `DPCTLSyclQueueRef`, a `sycl::queue*`), which runs its commands in order. Work on a tensor waits for the earlier work on it. */
 export class SyclQueue extends UnifiedQueue<SyclLane, SyclTensor, SyclContext> {
   /** Made by `sycl.createQueue()`, and once by the context. */
   constructor(context: SyclContext, driver: Driver<SyclLane>) {

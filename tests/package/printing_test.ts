@@ -53,6 +53,7 @@ const PARTS = [
   "OpenCLMemory",
   "OpenContext",
   "Proofs",
+  "SharedContext",
   "SharedImport",
   "StreamEnds",
   "StreamLane",

@@ -4,8 +4,8 @@ import type { Check } from "./codes.ts";
 export type Listing<T> = (count: Uint32Array<ArrayBuffer>, into: T | null) => number;
 
 /**
- * What a function lists that is asked for the number first, and then for so many: null if there is nothing. The driver has
- * filled in the first `count`.
+ * Returns what a function lists that is asked for the number first, and then for so many. The driver has filled in the first
+ * `count`; `into` is null where there is nothing.
  * @param room makes memory for so many
  * @param more the code that says there are more by then: it is asked again
  * @throws {NativeCallError} if the function failed.
@@ -24,7 +24,7 @@ export function listed<T>(
     const code = ask(count, into);
     if (code === more) continue;
     check(code, fn);
-    return { count: count[0], into };
+    return { count: into === null ? 0 : count[0], into };
   }
 }
 
