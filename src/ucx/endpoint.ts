@@ -155,7 +155,7 @@ export class UcxLane implements Lane, Advancing {
     return handle;
   }
 
-  /** Are all commands over, as far as is known? */
+  /** True if all commands are over, as far as is known. */
   get isIdle(): boolean {
     return this.#over === this.#given;
   }

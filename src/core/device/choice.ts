@@ -18,7 +18,7 @@ export function choiceIn<T extends Choice>(checks: Checks, choice: T, names: Nam
   return wanted;
 }
 
-/** True if a text has a part, in any case, or none is wanted. */
+/** True if the text contains what is wanted, in upper or lower case, or if nothing is wanted. */
 export function hasPart(text: string, wanted: string | undefined): boolean {
   return wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
 }

@@ -387,7 +387,7 @@ export class PlaneLife extends Printed {
     return this.#grant.access;
   }
 
-  /** True where such a use meets nothing: the whole is alive, and lends nothing. */
+  /** True if a use with this access conflicts with nothing: the whole is alive, and lends nothing. */
   isFree(access: Access): boolean {
     const { state, takenBy } = this.#whole;
     return state === "live" && takenBy === undefined && this.#grant.lendsNothing && covers(this.#grant.access, access);

@@ -141,7 +141,7 @@ function assertRings(rings: Rings): void {
 
 const AGAIN_MS = 100;
 
-/** How often a writer may end while it lets this process in, one after the other: who turns it away does so each time. */
+/** How many times in a row a writer may end while it lets this process in. One that refuses the process does so each time. */
 const MOST_ENDED = 5;
 
 async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -14,7 +14,7 @@ import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
 import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
-/** Frames of so many bytes or fewer come inside of their notices; others are messages of their own. */
+/** Frames of at most this many bytes come inside their notices; larger ones are messages of their own. */
 const MOST_INSIDE = 16_384;
 
 /** A notice has 24 bytes; what is known of a frame follows them, and then the frame. */
@@ -35,11 +35,11 @@ const NOTHING: Bytes = new Uint8Array();
 
 /** The tags of messages, as one side sees them. Only the two sides know them. */
 export interface Tags {
-  /** Of its own notices. */
+  /** For this side's notices. */
   readonly sends: bigint;
-  /** Of the other side's. */
+  /** For the other side's notices. */
   readonly takes: bigint;
-  /** Of the writer's frames. */
+  /** For the writer's frames. */
   readonly frames: bigint;
 }
 
@@ -88,7 +88,7 @@ export class UcxLink implements Link, Advancing {
   /** How many notices this side has sent, and how many have come. */
   #said = 0;
   #heardOf = 0;
-  /** Has UCX lost the other side? */
+  /** True if UCX has lost the other side. */
   #isLost = false;
   #verdict: ReturnType<typeof setTimeout> | undefined;
   #beats: ReturnType<typeof setInterval> | undefined;
@@ -134,7 +134,7 @@ export class UcxLink implements Link, Advancing {
     return this;
   }
 
-  /** Does UCX write into the places no more? */
+  /** True if UCX no longer writes into the places. */
   get isIdle(): boolean {
     return this.#frames.isIdle;
   }
@@ -194,7 +194,7 @@ export class UcxLink implements Link, Advancing {
     while (!awaited.hasCome && !this.#isReady("hang-up")) await this.#change(signal);
     if (!awaited.hasCome && this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
-    // Who was away for so long was given up by the other side, which has filled its frame again.
+    // The other side has given up a side that was away for so long, and has filled its frame again.
     if (this.#isLate(this.#heard)) throw this.#late();
     this.#awaited = undefined;
     return true;
@@ -229,7 +229,7 @@ export class UcxLink implements Link, Advancing {
     }
   }
 
-  /** The bytes stay as they are until they have gone. */
+  /** The place must stay as it is until UCX has sent it. */
   #send(place: Place, length: number, tag: bigint): void {
     const count = BigInt(length);
     this.#begin({
@@ -303,7 +303,7 @@ export class UcxLink implements Link, Advancing {
   }
 }
 
-/** The part of a frame that comes inside of its notice: all of it or nothing. */
+/** The part of a frame that comes inside its notice: all of it or nothing. */
 function inside(frame: Place | undefined): Bytes {
   return frame !== undefined && frame.bytes.length <= MOST_INSIDE ? frame.bytes : NOTHING;
 }
