@@ -172,7 +172,7 @@ withFFmpeg(
       ]);
       assertEquals([written.frames, read.frames, read.bytesMoved], [count, count, 0]);
       assertEquals(kept, Array(count).fill(1));
-      // One of two slots is kept at all times: the writer waits for it.
+      // The reader always keeps one of the two slots, and the writer waits for it.
       assert(written.stages.find(({ stage }) => stage === "copy")!.waited > 0, `${written}`);
       assertEquals(encoder.kept, 0);
     }),

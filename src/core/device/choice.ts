@@ -7,7 +7,11 @@ interface Choice extends OpenOn {
   readonly index?: number;
 }
 
-/** A program's choice of a device: `index` is a number, `on` is the caller's to check, all else is text. @throws {ArgumentError} */
+/**
+ * A program's choice of a device: `index` is a number, the caller checks `on`, and all else is text.
+ *
+ * @throws {ArgumentError}
+ */
 export function choiceIn<T extends Choice>(checks: Checks, choice: T, names: Names<T>): T {
   const wanted = { ...optionsIn(choice, names, "choice") };
   const { on: _, index, ...texts } = wanted;

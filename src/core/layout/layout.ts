@@ -178,7 +178,7 @@ export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout
   return l.byteOffset === byteOffset ? l : Object.freeze({ ...l, byteOffset });
 }
 
-/** The one that was described last, and how: a program that allocates often allocates the same. */
+/** The layout that was described last, and its description: a program that allocates often takes the same layout. */
 let described: Layout | undefined;
 let description = "";
 

@@ -226,7 +226,7 @@ export class Resource extends Printed {
     adopt(owner, this);
   }
 
-  /** Ends it at once: it was made after the end of its owner. What is kept as failed on its bytes is left for their next user. */
+  /** Ends it at once: it was made after the end of its owner. Failures on its bytes are left for their next user. */
   endLate(owner: Resource): void {
     this.partFrom(owner);
     this.ending = owner.ending;

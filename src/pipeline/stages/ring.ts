@@ -38,7 +38,8 @@ const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOL
 
 /**
  * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
- * transform before it writes them there; without one, put {@link copy} before it. Readers come and go, and one that dies gives back what it had.
+ * transform before it writes them there; without one, put {@link copy} before it. Readers come and go; the frames of one
+ * that dies come back.
  *
  * @param rings `FrameRing`, or `ucx.rings()`
  * @param path the file of the ring's socket, or its address

@@ -66,8 +66,8 @@ interface Awaited {
 
 /**
  * The other side of a ring over UCX. Notices and frames are tagged messages: UCX sends small ones at once, and others when
- * the other side has a place for them. Its end is seen by the stream, over which both sides say a few times in each timeout
- * that they are there.
+ * the other side has a place for them. The stream shows that it has ended: over that, both sides send a few signs of
+ * life in each timeout.
  */
 export class UcxLink implements Link, Advancing {
   readonly resource: Resource;
@@ -101,7 +101,7 @@ export class UcxLink implements Link, Advancing {
     this.#notices = new Messages(worker, tags.takes);
     this.#frames = new Messages(worker, tags.frames);
     [this.#lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
-      // A frame is on its way for as long as its reader does not look, so the stream alone says who has gone.
+      // A frame is on its way for as long as its reader does not look, so only the stream shows that a side has ended.
       const lane = new UcxLane(worker, address, Infinity, { failed: (_mark, error) => this.#suspect(error) });
       undo.push(() => clearTimeout(this.#verdict)); // closing the lane may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
@@ -126,7 +126,7 @@ export class UcxLink implements Link, Advancing {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** From now on, both sides say on the stream that they are there, and nothing else. */
+  /** From now on, both sides send signs of life on the stream, and nothing else. */
   begin(): this {
     this.#heard = performance.now();
     this.#beats = setInterval(() => this.#beat(), this.#init.timeout / BEATS);
@@ -178,7 +178,7 @@ export class UcxLink implements Link, Advancing {
   /**
    * Brings the frame that was announced last. Returns false where the other side has ended before it was there.
    *
-   * @throws the signal's reason where it is aborted: the frame comes all the same, and the next call has to name the same place.
+   * @throws the signal's reason if it is aborted. The frame still comes, so the next call has to name the same place.
    */
   async bring(place: number, signal: AbortSignal | undefined): Promise<boolean> {
     const into = this.#init.places![place];
