@@ -102,7 +102,7 @@ for (const [library, modules] of [["cupy", "cupy"], ["jax", "jax"]] as const) {
   });
 }
 
-test("fromArray() lets go of a buffer that it refuses to write", [], () => {
+test("fromArray() releases a buffer that it refuses to write", [], () => {
   const python = Python.open();
   python.run("kept = bytearray(8)");
   using array = python.run<PythonObject>("memoryview(kept).toreadonly()");
