@@ -76,7 +76,7 @@ export class UcxLane implements Lane, Advancing {
   #deadline = 0;
   #given = 0;
   #over = 0;
-  /** Why no command can begin any more. */
+  /** Why no further command can begin. */
   #lost = 0;
   #isClosed = false;
   #waiters: Waiter[] = [];

@@ -134,10 +134,6 @@ function areGapless(strides: readonly number[], shape: readonly number[], size: 
   return true;
 }
 
-export function elementCount(l: Layout): number {
-  return l.shape.reduce((count, n) => count * n, 1);
-}
-
 /**
  * The part of a layout that begins at element `start` and has the given shape.
  *
