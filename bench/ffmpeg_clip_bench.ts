@@ -16,7 +16,7 @@ import { hasNpm, NODE_AV } from "../tasks/setup/npm.ts";
 import { FFMPEG_8, hasWheels } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
-/** Of the clip's 50: fewer to see that it runs. */
+/** The clip has 50; fewer are enough to see that the figure runs. */
 const FRAMES = framesOf(50);
 const OUT = `${BUILT}clip.mkv`;
 

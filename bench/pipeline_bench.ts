@@ -25,7 +25,7 @@ import { hasNpm, NODE_AV, ONNX_RUNTIME_NODE } from "../tasks/setup/npm.ts";
 import { FFMPEG_8, hasWheels, ONNX_RUNTIME } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
-/** Of the clip's 300: fewer to see that it runs. */
+/** The clip has 300; fewer are enough to see that the figure runs. */
 const FRAMES = framesOf(300);
 const [ACROSS, DOWN, EVERY] = [640, 352, 10];
 

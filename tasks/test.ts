@@ -2,9 +2,9 @@
 //
 // Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Three
 // run at a time; those that judge how long something takes run alone, after the others. In a run of all tests, a file that
-// failed runs once more, alone: what passes then is listed as unsteady, and is a fault to mend all the same. Paths under tests/ are run as
-// tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to
-// each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
+// failed runs once more, alone: what passes then is listed as unsteady, and is a fault to mend all the same. Paths under
+// tests/ are run as tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's
+// examples. Flags go to each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
 //
 // `deno task test --without-opencl` runs what says something on a machine without OpenCL, as if this were one, in less
 // than a minute. Types are left to the other run.

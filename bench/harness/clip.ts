@@ -6,7 +6,7 @@
 import { clip, type ClipName } from "../../tests/ffmpeg/clips.ts";
 import { BUILT } from "./c.ts";
 
-/** How many frames of a clip are worked on: SAMEPAGE_BENCH_FRAMES of them, or so many unless it is set. */
+/** How many frames of a clip a figure works on: SAMEPAGE_BENCH_FRAMES, or `most` if that is not set. */
 export function framesOf(most: number): number {
   return Number(Deno.env.get("SAMEPAGE_BENCH_FRAMES") ?? most);
 }

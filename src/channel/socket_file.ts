@@ -99,7 +99,7 @@ function hintForConnect(path: string): string {
   }
 }
 
-/** Takes the place of a file on which no process listens any more. */
+/** Takes the place of a file on which no process listens. */
 function replaceStale(path: string, fd: number, address: Uint8Array<ArrayBuffer>): void {
   // Two processes that find the same file must not both remove it: the second would remove what the first has made.
   withFolderLocked(path, () => {

@@ -125,7 +125,7 @@ export interface Sync<L = unknown, I = any> {
    * `waiting` is there too.
    */
   signal?(imported: readonly I[], values: readonly bigint[], isForeign?: boolean): Call<L>;
-  /** Releases an import; no command uses it any more. */
+  /** Releases an import, which no command uses. */
   release(imported: I): void;
 }
 

@@ -35,7 +35,7 @@ export interface FromDLPackOptions {
 
 const OPTIONS: Names<FromDLPackOptions> = { contexts: true, access: true, after: true, version: true };
 
-/** What was read of others' memory last, and where that lies. */
+/** The bytes of other code's memory that were read last, and where they lie. */
 const view = new DataView(new ArrayBuffer(Math.max(DLManagedTensorVersioned.size, 8 * MOST_DIMENSIONS)));
 const bytes = new Uint8Array(view.buffer);
 const copy = { start: 0, end: 0 };
@@ -77,7 +77,7 @@ export interface Taking {
   readonly access: Access | undefined;
   readonly after: Fence | undefined;
   readonly version: 0 | 1;
-  /** The type of device by another word of the producer's; by default as the struct says. */
+  /** The type of device, where the producer names it elsewhere; by default the struct's. */
   readonly type?: number | undefined;
 }
 
@@ -127,8 +127,8 @@ function deletion(deleter: Address, struct: Address): () => void {
 }
 
 /**
- * Where bytes of others' lie in {@link view}. The rest of their page is copied along: a struct and its lists often lie in
- * one. @throws {ArgumentError} if they cannot be read.
+ * Where a copy of other code's bytes lies in {@link view}. The rest of their page is copied along: a struct and its lists
+ * often lie in one. @throws {ArgumentError} if they cannot be read.
  */
 function copied(address: Address, byteLength: number, argument: string): number {
   const at = Number(address); // exact below 2^53, beyond which nothing can be read

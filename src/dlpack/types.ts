@@ -16,11 +16,11 @@ export function assertVersion(version: unknown): asserts version is 0 | 1 {
   if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${literal(version)}.`);
 }
 
-/** The access to memory of a producer's. @throws {AccessError} for writing what may only be read. */
+/** The access to a producer's memory. @throws {AccessError} for writing what may only be read. */
 export function accessTo(asked: Access | undefined, isReadOnly: boolean, api: string = "dlpack"): Access {
   const access = accessOf(asked, isReadOnly ? "read" : "read-write");
   if (!isReadOnly || !writes(access)) return access;
-  throw new AccessError("access: the producer lets the memory be read only.", {
+  throw new AccessError("access: the producer of the memory allows reading only.", {
     ...{ api, argument: "access" },
     hint: 'Leave it out, or pass "read".',
   });

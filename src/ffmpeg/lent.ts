@@ -23,7 +23,7 @@ export function isLent(buffer: Address): boolean {
   return loans.areSome && loans.has(avutil().fns.av_buffer_get_opaque(buffer));
 }
 
-/** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it any more. */
+/** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it. */
 export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
   const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
@@ -39,7 +39,7 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
     place?.(view);
     const first = hardware === undefined ? 0 : hardware.write(fields, frame, format);
     for (const [i, { planes, callback, data }] of blocks.entries()) {
-      // Of a surface only its API has an address: the buffer stands for it.
+      // Only a surface's API has an address for it: the buffer stands for it.
       const [start, end] = hardware === undefined ? endsOf(planes) : [data, data + 1n];
       const flag = writes(frame.access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
       const buffer = fns.av_buffer_create(start, end - start, callback, data, flag);
@@ -47,7 +47,7 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
     }
     const own = made(fns.av_frame_alloc(), "av_frame_alloc");
     fns.av_frame_move_ref(own, from);
-    undo.pop(); // it has no references any more
+    undo.pop(); // its references are gone
     spares.give(fields);
     undo.push(() => freed(own));
     return own;

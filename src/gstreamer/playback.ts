@@ -25,12 +25,12 @@ import type { UpstreamPool } from "./pool.ts";
 export type State = typeof GST_STATE_NULL | typeof GST_STATE_PAUSED | typeof GST_STATE_PLAYING;
 
 /** How long a call on another thread waits, in nanoseconds: then it is seen whether there still is something to wait for. */
-export const SLICE = 50_000_000n;
+const SLICE = 50_000_000n;
 
 /** The same, while elements may wait for JavaScript. */
 const SOON = 1_000_000n;
 
-/** How a program has a frame let go. */
+/** What a program can do so that its pipeline releases a frame. */
 const LET_GO = "End or stop the pipeline, or wait until it is through with the frame.";
 
 /** Nanoseconds. */
@@ -39,7 +39,7 @@ export const SECOND = 1e9;
 const CODES = Object.entries(native).filter(([name]) => name.startsWith("GST_FLOW_"));
 
 /** The error of a GstFlowReturn. */
-export const flowError: ErrorMaker = errorOf({
+const flowError: ErrorMaker = errorOf({
   ...{ api: "gstreamer", unknown: "an unknown GstFlowReturn" },
   names: new Map(CODES.map(([name, code]) => [Number(code), name])),
 });

@@ -152,12 +152,12 @@ export class UpstreamPool<T extends Tensor = Tensor> {
     return this.#buffers?.frameIn(info, planes, about, () => held.release("unused"));
   }
 
-  /** The pipeline has stopped: its elements have no pool any more, and ask anew once it plays. */
+  /** The pipeline has stopped: its elements no longer have a pool, and ask again once it plays. */
   stopped(): void {
     if (this.#goOn === undefined) this.#ask?.();
   }
 
-  /** The pipeline has ended: no thread of GStreamer's writes any more, but what it has sent on may live. */
+  /** The pipeline has ended: no thread of GStreamer's still writes, but what it has sent on may live. */
   end(): void {
     undoAll(this.#undo, "giving the buffers of a pipeline back");
   }

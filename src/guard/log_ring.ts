@@ -18,7 +18,7 @@ const BYTES = RING.lines + LINES * LINE;
 const MOST = 10;
 
 /** The bytes of a line's text, with the 0 at its end. */
-export const TEXT_BYTES = LINE - TEXT;
+const TEXT_BYTES = LINE - TEXT;
 
 /**
  * What a library logs on any thread, where no JavaScript runs, as warnings: its callback writes the lines into a ring by

@@ -8,7 +8,7 @@ type Given<F, N extends keyof F> = F[N] extends (...given: infer P) => unknown ?
 
 type ButLast<P> = P extends [...infer Q, unknown] ? Q : never;
 
-/** What makes `R` of what a function leaves in its last argument. */
+/** Calls a function, and makes `R` of what that leaves in its last argument. */
 export type Result<F, C, R> = <N extends Returning<F, C>>(fn: N, ...given: ButLast<Given<F, N>>) => R;
 
 /** Calls of a runtime's functions by their names, each of whose results is checked. */

@@ -6,7 +6,7 @@ import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
 import type { Elements } from "./elements.ts";
 
-/** What a runtime says of one of its own objects over memory of the CPU's. */
+/** What a runtime reports of one of its own objects over memory of the CPU's. */
 export interface ValueInfo {
   /** The address of the first element. */
   readonly address: Address;

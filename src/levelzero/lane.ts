@@ -26,7 +26,7 @@ interface Signal {
 
 /**
  * The lane of an immediate command list. A driver may run its commands out of order, so each waits for the event that the
- * one before signals. An event is used again once nothing can wait for it any more. For mappers.
+ * one before signals. An event is used again once nothing can wait for it. For mappers.
  */
 export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   /** The `ze_command_list_handle_t`, which takes its commands. */
@@ -154,7 +154,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     return this.#signals[mark - this.#signals[0]?.mark];
   }
 
-  /** The oldest event that nothing waits for any more: the command behind it, which did, is over too. */
+  /** The oldest event that nothing waits for: the command behind it, which did, is over too. */
   #reuse(): ZeEventHandle | undefined {
     const [oldest] = this.#signals;
     if (oldest === undefined || oldest.waiters > 0) return undefined;

@@ -22,7 +22,7 @@ export function frameIn<T extends Tensor>(checks: Checks, context: MediaContext,
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
 
-/** The object that a frame was lent by, which is in use until the library has no reference to its memory any more. */
+/** The object that a frame was lent by, which is in use until the library has no reference to its memory. */
 export function lentUntilLetGo<R>({ resource }: Frame, { object, flags }: Loan<R>): R {
   for (const flag of flags) {
     resource.usedBy(flag.fence());

@@ -27,7 +27,7 @@ export function valuesIn(memory: Address): Values {
   };
 }
 
-/** What an OrtValue's `OrtTensorTypeAndShapeInfo` says. */
+/** What an OrtValue's `OrtTensorTypeAndShapeInfo` holds. */
 function ofValue<T>(value: Address, read: (info: Address) => T): T {
   const info = resultOf("GetTensorTypeAndShape", value);
   return thenUndo("reading an OrtValue", () => read(info), [() => ort().ReleaseTensorTypeAndShapeInfo(info)]);

@@ -93,7 +93,7 @@ export function isInSlot(address: Address): boolean {
   return slabs.some((slab) => slab <= address && address < slab + BigInt(SLOTS_A_SLAB * SIZE));
 }
 
-/** Gives a slot back: nothing native may know its address any more. */
+/** Gives a slot back: nothing native may still know its address. */
 export function giveSlot(slot: Slot): void {
   free.push(slot);
 }

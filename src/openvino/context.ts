@@ -118,9 +118,10 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
    * Opens OpenVINO on a device.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {ArgumentError} for the path of another library than the one that is open, and `on` that is not OpenCL's.
-   * @throws {NativeCallError} for a device that is not there, a property that it does not have, and a `cl_context` that is
-   * not of Intel's GPU.
+   * @throws {ArgumentError} for the path of another library than the one that is open, and an `on` that is neither
+   *     OpenCL's nor VA-API's.
+   * @throws {NativeCallError} for a device that is not there, a property that it does not have, and a `cl_context` or a
+   *     display that is not of Intel's GPU.
    */
   static open(choice: OpenVINOChoice = {}): OpenVINOContext {
     const { on: given, device = given === undefined ? "CPU" : "GPU", properties = {}, library } = optionsIn(

@@ -33,12 +33,18 @@ export function versionOf(): string {
   return said;
 }
 
+/** What to do where OpenVINO's own words do not say it. */
+const HINTS = new Map([
+  ["ov_core_get_property", "Is there such a device? `devices` of a context on the CPU lists them."],
+  ["ov_core_create_context", "OpenVINO has such contexts on Intel's GPUs alone."],
+]);
+
 /** The error of a code, with what OpenVINO says of the last one. It says nothing of a wrong argument of C's. */
 export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   const codeName = ERROR_NAMES.get(code) ?? "a code that OpenVINO does not know";
   const why = code === INVALID_C_PARAM ? undefined : reasonIn(textAt(ov().ov_get_last_err_msg()) ?? "");
   const message = `${fn} failed with ${codeName} (${code})${why === undefined ? "" : `: ${shown(why)}`}.`;
-  return new NativeCallError(message, { api: "openvino", fn, code, codeName, ...fields });
+  return new NativeCallError(message, { api: "openvino", fn, code, codeName, hint: HINTS.get(fn), ...fields });
 }
 
 /** Throws unless a function returned success. */
@@ -48,7 +54,7 @@ export const check: Check = checkOf(errorOf);
 function reasonIn(said: string): string | undefined {
   const lines = said.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   const own = lines.filter((line) => !/^(Exception from|Check '.*' failed at) /.test(line));
-  return (own.length > 0 ? own : lines).join(" ").replace(/\.$/, "") || undefined;
+  return (own.length > 0 ? own : lines).join(" ").replace(/[.!]$/, "") || undefined;
 }
 
 const calls: Calls<OpenVINO, number> = callsOf(ov, check);

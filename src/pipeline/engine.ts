@@ -112,7 +112,7 @@ interface Gives {
   readonly info: FrameInfo;
   readonly frames: Slots | OwnFrames;
   readonly reached: Reached;
-  /** The same as a plan says it. */
+  /** The same, in the form that a plan has. */
   readonly said: Given;
 }
 

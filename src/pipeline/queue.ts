@@ -14,7 +14,7 @@ export class Queue<T> implements AsyncIterable<T, void> {
     this.#wake?.();
   }
 
-  /** Resolves once all was taken out, or nothing is any more. */
+  /** Resolves once all was taken out, or nothing more will be. */
   async taken(): Promise<void> {
     while (this.#items.length > 0) await new Promise<void>((resolve) => this.#emptied = resolve);
   }

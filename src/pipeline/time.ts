@@ -10,7 +10,7 @@ export function secondsOf({ info: { media }, metadata }: Frame): number | undefi
   return pts === undefined ? undefined : Number(pts) / 1e9;
 }
 
-/** Waits so long; less where the signal is aborted meanwhile. */
+/** Waits that long, or until the signal is aborted. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

@@ -176,7 +176,7 @@ export function referencesTo(values: readonly unknown[], name: (i: number) => st
 }
 
 /** A new reference to what Python makes of a value. @throws {ArgumentError} for what Python has no value for. */
-export function toPython(value: unknown, argument: string, depth = 0): Address {
+function toPython(value: unknown, argument: string, depth = 0): Address {
   const py = cpython();
   if (depth > DEEPEST) throw checks.wrong(outermost(argument), "it is nested too deeply, or holds itself.");
   switch (typeof value) {

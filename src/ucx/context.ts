@@ -183,7 +183,7 @@ export class UcxContext extends NativeObject {
 
   /**
    * Connects to what another process has shared. UCX reads the ticket without checks of its own: take it only from whom you
-   * trust, over a connection that nobody else can write to.
+   * trust, over a connection that no one else can write to.
    *
    * @param ticket all bytes of its `share.ticket`
    * @throws {ArgumentError} if the ticket was changed, or is none.

@@ -76,7 +76,7 @@ export class UcxLane implements Lane, Advancing {
   #deadline = 0;
   #given = 0;
   #over = 0;
-  /** Why no command can begin any more. */
+  /** Why no further command can begin. */
   #lost = 0;
   #isClosed = false;
   #waiters: Waiter[] = [];
@@ -155,7 +155,7 @@ export class UcxLane implements Lane, Advancing {
     return handle;
   }
 
-  /** Are all commands over, as far as is known? */
+  /** True if all commands are over, as far as is known. */
   get isIdle(): boolean {
     return this.#over === this.#given;
   }

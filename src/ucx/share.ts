@@ -50,7 +50,7 @@ export class UcxShare extends NativeObject {
    * What another process passes to {@link UcxContext.connect}: send it over a connection that you trust. Who has it, or finds
    * the port, may read and write all memory of this process: UCX checks neither keys nor addresses on tcp.
    *
-   * @throws {DisposedError} once it was disposed: nobody listens any more.
+   * @throws {DisposedError} once it was disposed: it accepts no connection.
    */
   get ticket(): Uint8Array<ArrayBuffer> {
     this.resource.assertLive();

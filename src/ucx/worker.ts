@@ -77,7 +77,7 @@ export class UcpWorker {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Keeps it going for others, until what this returns is called. */
+  /** Keeps the worker going for other processes, until the returned function is called. */
   serve(): () => void {
     const serving = { look() {} };
     this.join(serving);

@@ -1,6 +1,6 @@
 /**
- * CUDA's calls that order work, in words, by a device whose work is in flight until the host waits for it or a test says
- * that it is over.
+ * CUDA's calls that order work, as text, for a device whose work is in flight until the host waits for it or a test ends
+ * it.
  *
  * @module
  */

@@ -45,10 +45,10 @@ Deno.test("fromDLPack() waits for the producer's work, which is `after`", async 
   assertEquals(tensor.view().length, 6);
 });
 
-Deno.test("fromDLPack() lets memory be read only that its producer lets be read only", () => {
+Deno.test("fromDLPack() refuses to write where the producer allows reading only", () => {
   const before = peer.deleted();
   const address = peer.produce(dl.DLPACK_FLAG_BITMASK_READ_ONLY | 1n << 40n); // and a flag that nobody knows
-  assertThrows(() => fromDLPack(address, { ...HOST, access: "read-write" }), AccessError, "be read only");
+  assertThrows(() => fromDLPack(address, { ...HOST, access: "read-write" }), AccessError, "allows reading only");
   assertEquals(peer.deleted(), before); // it was not taken
   {
     using tensor = fromDLPack(address, HOST) as HostTensor;

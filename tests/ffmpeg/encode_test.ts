@@ -406,7 +406,7 @@ test("a frame that an encoder keeps can be read and not written, by the host and
   assertEquals(out.kept, 0);
 }, missing ?? (HERE.includes("pocl") ? undefined : "PoCL"));
 
-test("a frame cannot be written from the call of write() on", async (there) => {
+test("write() lends its frame for reading from the call on", async (there) => {
   const { ffmpeg, graph, folder } = there;
   const gray = imageInfo({ format: "GRAY8", width: 64, height: 48 });
   await using out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", frameRate: 25 });

@@ -25,7 +25,7 @@ function test(name: string, fn: (gst: GStreamerContext) => Promise<void>): void 
   });
 }
 
-/** Of each frame, whether it is the host's, and a sum over its pixels. */
+/** For each frame, whether it is the host's, and a sum over its pixels. */
 async function framesOf(gst: GStreamerContext, description: string, options: SinkOptions) {
   await using pipeline = gst.launch(description + SINK);
   const seen: { readonly isOurs: boolean; readonly sum: number }[] = [];

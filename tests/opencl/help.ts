@@ -36,7 +36,7 @@ export function whereWorkCannotFail(...platforms: readonly Platform[]): string |
   return platforms.includes("intel") ? "Intel's driver says that it is done" : undefined;
 }
 
-/** Why a platform is not asked about chains of aliases. Of what has a copy of its own, a second map can be refused. */
+/** Why a platform is not asked about chains of aliases. A second map of what has a copy of its own can be refused. */
 export function whereBytesMove(...platforms: readonly Platform[]): string | undefined {
   const moving = platforms.find((platform) => MIGRATING.includes(platform));
   return moving === undefined ? undefined : `${moving} moves the bytes`;

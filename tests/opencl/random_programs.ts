@@ -26,7 +26,8 @@ interface Held {
 
 /**
  * Programs of random maps, slices, kernels and transfers on several queues (one of them out of order, where the device
- * can), markers, barriers, looks and ends over one block of memory, in two contexts and the host. What is refused changes nothing; what is not refused has to leave the bytes that plain arithmetic gives.
+ * can), markers, barriers, looks and ends over one block of memory, in two contexts and the host. What is refused changes
+ * nothing; what is not refused has to leave the bytes that plain arithmetic gives.
  */
 export async function runPrograms(platforms: readonly [Platform, Platform], programs: number): Promise<void> {
   await using a = bench(platforms[0]);

@@ -90,7 +90,7 @@ test("run() writes an output of the host's, and counts it as copied", ({ graph, 
   assertEquals([result.view(), ov.bytesCopied], [expected, OUTPUT]);
 });
 
-test("compile() asks for a permission to copy the outputs", ({ ov }) => {
+test("compile() asks for permission to copy the outputs", ({ ov }) => {
   assertThrows(
     () => ov.compileSync(PLANAR, { preprocess: PREPROCESS }),
     ArgumentError,
@@ -98,7 +98,7 @@ test("compile() asks for a permission to copy the outputs", ({ ov }) => {
   );
 });
 
-test("map() refuses what is no surface of NV12 of the same display, with what to do", ({ va, graph, ov }) => {
+test("map() refuses all but surfaces of NV12 on the same display, and says what to do", ({ va, graph, ov }) => {
   using other = VaapiContext.open({ node: NODE });
   using apart = new MapperGraph([other, ov]);
   using there = other.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));

@@ -134,7 +134,7 @@ withOpenCL("a part of a part of frames with gaps between their rows goes through
   const parts = [crop({ x: 8, y: 4, width: 32, height: 8 }), crop({ x: 2, y: 2, width: 16, height: 4 })];
   const args = (from: { layout: { strides: readonly number[] } }, to: { layout: { strides: readonly number[] } }) =>
     [from, from.layout.strides[0], to, to.layout.strides[0]] as never[];
-  // Of chroma, two bytes are a pixel.
+  // A pixel of chroma has two bytes.
   const range = (to: { layout: { shape: readonly number[] } }) => {
     const [rows, columns, channels = 1] = to.layout.shape;
     return { items: [columns * channels, rows] };
@@ -172,7 +172,7 @@ withFFmpeg(
       ]);
       assertEquals([written.frames, read.frames, read.bytesMoved], [count, count, 0]);
       assertEquals(kept, Array(count).fill(1));
-      // One of two slots is kept at all times: the writer waits for it.
+      // The reader always keeps one of the two slots, and the writer waits for it.
       assert(written.stages.find(({ stage }) => stage === "copy")!.waited > 0, `${written}`);
       assertEquals(encoder.kept, 0);
     }),

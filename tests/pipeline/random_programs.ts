@@ -61,11 +61,11 @@ interface Item {
 /** What comes out of a stage. */
 interface Frames {
   readonly items: readonly Item[];
-  /** Exactly these in this order; these in any order; or some of them, because how fast stages are has a say. */
+  /** Exactly these in this order; these in any order; or some of them, depending on how fast the stages are. */
   readonly as: "exactly" | "unordered" | "some";
   readonly width: number;
   readonly height: number;
-  /** Others have the same bytes: nobody writes them in place. */
+  /** Others have the same bytes: no stage writes them in place. */
   readonly isShared: boolean;
   /** Each is later than the one before. */
   readonly inTime: boolean;
@@ -167,9 +167,9 @@ class Program {
   /** What each end has seen, and what it is to see. */
   readonly #ends: { readonly name: string; readonly expected: Frames; readonly seen: Item[] }[] = [];
   #whole: Pipeline | undefined;
-  /** Has a loop broken off? */
+  /** True if a loop has broken off. */
   #isCut = false;
-  /** Is there a stage that takes no more at some time? What fails before it may come too late for a loop. */
+  /** True if a stage stops taking frames. What fails before it may come too late for a loop. */
   #endsEarly = false;
   text = "";
 
@@ -236,7 +236,7 @@ class Program {
       ...this.#chance(4) && { copy: "allow" },
     };
     const endings = ["sink", "sink", "tee", "loop", "stream", "nothing", "ring"] as const;
-    // A ring is made for its first frame: who reads would wait for ever.
+    // A ring is made for its first frame: without one, its reader would wait forever.
     const mayRing = out.items.length > 0 && out.as !== "some";
     const ending = this.#pick(mayRing ? endings : endings.slice(0, -1));
     this.text = `${count} × ${format} ${width} × ${height}: ${steps.map(({ text }) => text).join(", ")} → ${ending}`;
@@ -298,7 +298,7 @@ class Program {
       }
     }
     if (isWhole) {
-      // A source that was not asked for more, or an abort when all was over, harms nobody.
+      // A source that was not asked for more frames never fails, and an abort after the end stops nothing.
       assert(
         !hasHappened || this.#isCut || this.#endsEarly || at.startsWith("other") || kind !== "throw",
         `${kind} in ${at} was not thrown`,
@@ -492,7 +492,7 @@ class Program {
     return { text, piece: piece as Transform as Piece, out };
   }
 
-  /** A flow of the program's own: it is stateful, so that of frames in any order nobody knows which it takes. */
+  /** A flow of the program's own. It is stateful, so its frames must come in a known order. */
   #flow(
     kind: string,
     frames: Frames,
@@ -748,7 +748,7 @@ function sequenceOf({ metadata }: Frame): number | undefined {
   return metadata.get("source")?.sequence;
 }
 
-/** What a frame is; all of its bytes have to be alike. */
+/** The item that a frame is. All of its bytes have to be alike. */
 function itemOf(frame: Frame<HostTensor>): Item {
   const { planes, info: { media } } = frame;
   const value = planes[0].bytes({ access: "read" })[0] as number;
@@ -765,7 +765,7 @@ function itemOf(frame: Frame<HostTensor>): Item {
   return { sequence, value };
 }
 
-/** Of a run that did not end well, a beginning is seen. */
+/** Where a run did not end well, its ends have seen the beginning. */
 function assertSeen(seen: readonly Item[], { items, as }: Frames, isWhole: boolean): void {
   const words = (list: readonly Item[]) => list.map(({ sequence, value }) => `${sequence}:${value}`);
   const [got, expected] = [words(seen), words(items)];

@@ -133,7 +133,7 @@ test("toArray() has the host wait for a library that asks for another stream eac
 });
 
 test(
-  "toArray() has a dispose throw where a library fails and keeps the bytes, though other threads run",
+  "toArray() makes a dispose throw where a library failed and kept the bytes, though other threads run",
   async (cuda, python) => {
     const tensor = cuda.pinned.allocate(MATRIX);
     python.run("import threading; over = threading.Event(); keeps = []; threading.Thread(target=over.wait).start()");

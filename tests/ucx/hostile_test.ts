@@ -9,7 +9,7 @@ import { packTicket, unpackTicket } from "../../src/ucx/ticket.ts";
 /** All 20,000 take two seconds: SAMEPAGE_TICKETS=20000. */
 const COUNT = Number(Deno.env.get("SAMEPAGE_TICKETS") ?? 1_000);
 
-/** Of one domain, which needs no bytes. */
+/** A key of one domain, which needs no bytes. */
 const KEY = Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
 const TENSORS = [{ layout: layout({ shape: [4, 3], dtype: "f32" }), address: 4096n, key: KEY }];

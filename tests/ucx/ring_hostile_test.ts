@@ -262,7 +262,7 @@ for (
   });
 }
 
-/** Has all frames that are messages of their own be sent with so many bytes more or less, or not at all. */
+/** Sends each frame that is a message of its own with so many bytes more or fewer, or does not send it. */
 async function resized(change: bigint | undefined, use: () => Promise<void>): Promise<void> {
   const calls = ucp() as { ucp_tag_send_nbx: UCP["ucp_tag_send_nbx"] };
   const { ucp_tag_send_nbx } = calls;

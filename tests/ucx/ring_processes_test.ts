@@ -80,7 +80,7 @@ for (const transport of TRANSPORTS) {
         const end = reader.next();
         writer.signal("SIGKILL");
         assertEquals(await end, undefined);
-        assertEquals(valueOf(frame), 7); // it has it, whatever becomes of the writer
+        assertEquals(valueOf(frame), 7); // the reader has the frame, though its writer has ended
       },
     );
   }

@@ -35,7 +35,7 @@ for (const [size, info] of Object.entries({ small: INFO, large: LARGE })) {
 }
 
 certifiedTest(
-  "ring: over TLS, nobody comes in without the secret, and nobody trusts another writer",
+  "rings() over TLS refuses readers without the secret, and writers with another certificate",
   async (folder) => {
     await using ucx = UcxContext.open({ transports: ["tcp"] });
     const port = unusedPort();

@@ -4,7 +4,6 @@ import { type DType, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts
 import { LayoutError } from "../../src/core/errors.ts";
 import {
   describeLayout,
-  elementCount,
   isContiguous,
   type Layout,
   layout,
@@ -33,6 +32,10 @@ const anyStrided = fc.record({ shape: anyShape, dtype: anyDType, offset: fc.nat(
 const anyContiguous = fc.record({ shape: anyShape, dtype: anyDType, rowUnits: fc.integer({ min: 1, max: 20 }) }).map((
   { shape, dtype, rowUnits },
 ) => ({ shape, dtype, rowAlign: rowUnits * sizeOf(dtype) }));
+
+function countIn(shape: readonly number[]): number {
+  return shape.reduce((count, n) => count * n, 1);
+}
 
 /** Every element's first byte, in the order of the elements: the slow reference. */
 function addresses({ shape, strides, byteOffset }: Pick<Layout, "shape" | "strides" | "byteOffset">): number[] {
@@ -73,7 +76,7 @@ Deno.test("a layout that is accepted has the bounding range of its elements, and
       assert(!overlap(starts, size));
       assertEquals(made.byteLength, Math.max(...starts) + size - init.byteOffset);
       assertEquals(made.strides, init.strides);
-      assertEquals(elementCount(made), starts.length);
+      assertEquals(countIn(made.shape), starts.length);
     }),
     { numRuns: 5000 },
   );
@@ -94,7 +97,7 @@ Deno.test("default strides leave no gap, and rowAlign pads only the rows", () =>
     fc.property(anyContiguous, ({ shape, dtype, rowAlign }) => {
       const plain = layout({ shape, dtype });
       assert(isContiguous(plain));
-      assertEquals(addresses(plain), Array.from({ length: elementCount(plain) }, (_, i) => i * sizeOf(dtype)));
+      assertEquals(addresses(plain), Array.from({ length: countIn(shape) }, (_, i) => i * sizeOf(dtype)));
       const padded = layout({ shape, dtype, rowAlign });
       assertEquals(padded.strides.slice(1), plain.strides.slice(1));
       if (shape.length > 0) {

@@ -11,7 +11,6 @@ import {
 } from "@samepage/interop";
 import type { VulkanTensor } from "@samepage/interop/vulkan";
 import { sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
-import { elementCount } from "../../src/core/layout/layout.ts";
 import { copyElements } from "../../src/core/layout/runs.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { struct } from "../../src/vulkan/struct.ts";
@@ -72,7 +71,9 @@ test("fill() of rows with gaps, and of bytes at any place, fills the elements al
       vulkan.queue.fill(part, value);
     }
     const { shape, dtype } = at;
-    const elements = new TYPED_ARRAYS[dtype](new ArrayBuffer(elementCount(at) * sizeOf(dtype))) as Uint8Array;
+    const elements = new TYPED_ARRAYS[dtype](
+      new ArrayBuffer(shape.reduce((count, n) => count * n, sizeOf(dtype))),
+    ) as Uint8Array;
     elements.forEach((_, i) => elements[i] = value[i % value.length]);
     copyElements(expected, at, new Uint8Array(elements.buffer), layout({ shape, dtype }));
     const seen = new Uint8Array(expected.length);

@@ -22,7 +22,7 @@ interface AudienceInit<T extends Tensor | Frame> {
   readonly ring: Resource;
   readonly slots: readonly Slot<T>[];
   readonly whenFull: WhenFull;
-  /** Called with a frame that no reader waits for any more. */
+  /** Called with a frame that no reader waits for. */
   readonly onFree: (slot: Slot<T>) => void;
 }
 
@@ -172,7 +172,7 @@ export class Audience<T extends Tensor | Frame> {
     else this.#letGo(reader.release(notice));
   }
 
-  /** It cannot be reached any more, because it or the ring has ended, or because of what has to be said. */
+  /** It can no longer be reached, because it or the ring has ended, or because of what has to be said. */
   #lose(reader: Subscriber<T>, error: unknown): void {
     const { resource } = reader.link;
     if (!isEnd(error) && resource.isLive) this.#turnAway(error);

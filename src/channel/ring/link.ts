@@ -54,9 +54,9 @@ export interface Joined<T extends Tensor | Frame> {
   readonly frames: readonly T[];
   readonly whenFull: WhenFull;
   /**
-   * Brings the bytes of the frame that was announced last into one of `frames`, whichever the program has not, where its
-   * memory is not the writer's own. The writer has its frame back then. Resolves to false where it has ended before. Where
-   * the wait is given up, the bytes still come, so the next call names the same place.
+   * Brings the bytes of the frame that was announced last into one of `frames` that the program does not hold, where its
+   * memory is not the writer's own. The writer has its frame back then. Resolves to false if the writer has ended before.
+   * If the wait is given up, the bytes still come, so the next call names the same place.
    */
   readonly fetch?: (into: number, signal: AbortSignal | undefined) => Promise<boolean>;
 }

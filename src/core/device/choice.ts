@@ -7,7 +7,11 @@ interface Choice extends OpenOn {
   readonly index?: number;
 }
 
-/** A program's choice of a device: `index` is a number, `on` is the caller's to check, all else is text. @throws {ArgumentError} */
+/**
+ * A program's choice of a device: `index` is a number, the caller checks `on`, and all else is text.
+ *
+ * @throws {ArgumentError}
+ */
 export function choiceIn<T extends Choice>(checks: Checks, choice: T, names: Names<T>): T {
   const wanted = { ...optionsIn(choice, names, "choice") };
   const { on: _, index, ...texts } = wanted;
@@ -18,7 +22,7 @@ export function choiceIn<T extends Choice>(checks: Checks, choice: T, names: Nam
   return wanted;
 }
 
-/** True if a text has a part, in any case, or none is wanted. */
+/** True if the text contains what is wanted, in upper or lower case, or if nothing is wanted. */
 export function hasPart(text: string, wanted: string | undefined): boolean {
   return wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
 }

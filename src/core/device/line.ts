@@ -462,7 +462,7 @@ export class Line<L = any> extends Printed implements LineEvents {
     return this.fence();
   }
 
-  /** @internal The end begins: no command waits for gates any more. */
+  /** @internal The end begins: no command waits for gates from now on. */
   giveUp(): void {
     if (this.#passages === undefined) return;
     this.#lines.abandon?.(this.lane);

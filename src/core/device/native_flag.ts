@@ -103,7 +103,7 @@ export class Signal implements PolledWork, Disposable {
     return this.withdrawn === undefined && this.calls >= this.count;
   }
 
-  /** True if C does not call any more. */
+  /** True if C no longer calls. */
   isOver(): boolean {
     return this.withdrawn !== undefined || this.isSet();
   }
@@ -137,7 +137,7 @@ export class Signal implements PolledWork, Disposable {
     return this.memory.address;
   }
 
-  /** Says that no call comes any more, if none has. */
+  /** Says that no call will come, if none has. */
   withdraw(): void {
     if (this.isOver()) return;
     this.withdrawn = new InteropError(`${this.name} was withdrawn: its callback is never called.`, { api: "core" });
@@ -305,7 +305,7 @@ export class NativeFlag extends Printed implements Disposable {
   }
 
   /**
-   * Says that no call comes any more: what would have called was ended, or never began. Its fence fails, and its memory is
+   * Says that no call will come: what would have called was ended, or never began. Its fence fails, and its memory is
    * freed when it is disposed, or soon if it was. It does nothing where the flag is set.
    */
   withdraw(): void {

@@ -232,6 +232,6 @@ export interface KnownObject {
 export interface ImageBlock {
   /** The object, which no other map shares. */
   readonly object: KnownObject;
-  /** Gives it back; nothing uses it any more. */
+  /** Gives it back, once nothing uses it. */
   release(): void;
 }

@@ -134,10 +134,6 @@ function areGapless(strides: readonly number[], shape: readonly number[], size: 
   return true;
 }
 
-export function elementCount(l: Layout): number {
-  return l.shape.reduce((count, n) => count * n, 1);
-}
-
 /**
  * The part of a layout that begins at element `start` and has the given shape.
  *
@@ -178,7 +174,7 @@ export function moved<D extends DType>(l: Layout<D>, byteOffset: number): Layout
   return l.byteOffset === byteOffset ? l : Object.freeze({ ...l, byteOffset });
 }
 
-/** The one that was described last, and how: a program that allocates often allocates the same. */
+/** The layout that was described last, and its description: a program that allocates often takes the same layout. */
 let described: Layout | undefined;
 let description = "";
 

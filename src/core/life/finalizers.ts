@@ -107,7 +107,7 @@ const fresh: { readonly objects: (object | undefined)[]; readonly resources: (Re
 };
 let freshCount = 0;
 
-/** The places of a resource whose object is not, or not any more, fresh: nobody looks after it, or the registry does. */
+/** The places of a resource whose object is not among the fresh ones: it is not registered, or the registry has it. */
 export const NOWHERE = -1;
 const REGISTERED = -2;
 
@@ -128,7 +128,7 @@ export function registerLater(object: object, resource: Resource): void {
   queueMicrotask(registerFresh);
 }
 
-/** Its object was disposed, or another one's end is its end. */
+/** For a resource whose object was disposed, or ends with another one. */
 export function unregister(resource: Resource): void {
   const { place } = resource;
   if (place === NOWHERE) return;

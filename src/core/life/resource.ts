@@ -226,7 +226,7 @@ export class Resource extends Printed {
     adopt(owner, this);
   }
 
-  /** Ends it at once: it was made after the end of its owner. What is kept as failed on its bytes is left for their next user. */
+  /** Ends it at once: it was made after the end of its owner. Failures on its bytes are left for their next user. */
   endLate(owner: Resource): void {
     this.partFrom(owner);
     this.ending = owner.ending;
@@ -387,7 +387,7 @@ export class PlaneLife extends Printed {
     return this.#grant.access;
   }
 
-  /** True where such a use meets nothing: the whole is alive, and lends nothing. */
+  /** True if a use with this access conflicts with nothing: the whole is alive, and lends nothing. */
   isFree(access: Access): boolean {
     const { state, takenBy } = this.#whole;
     return state === "live" && takenBy === undefined && this.#grant.lendsNothing && covers(this.#grant.access, access);

@@ -54,7 +54,7 @@ export class Grant {
   readonly #siblings: Ranges<Grant> | undefined;
   /** The newest of its parts with resources of their own: the planes of a frame. */
   #newest: Grant | undefined;
-  /** Of such a part, the one before it. */
+  /** Where this is such a part: the one that was made before it. */
   #older: Grant | undefined;
   #place: Placed<Grant> | undefined;
   /** Its place among those with work in flight. */

@@ -5,7 +5,7 @@ import type { Allocation } from "./allocation.ts";
 
 /** What a context keeps of another API's block. */
 export interface Import {
-  /** Releases it; nothing uses it any more. */
+  /** Releases it, once nothing uses it. */
   release(): void;
 }
 

@@ -174,7 +174,11 @@ export interface Place {
 /** `kind` is the handle's type in C, or the kind of a port: handles of different kinds may be equal. */
 const places = new ByHandle<Place>();
 
-/** The allocation that a native object is all of, if samepage knows it. @see {@link findPlace} for an object that may be a part of one. */
+/**
+ * The allocation that a native object is all of, if samepage knows it.
+ *
+ * @see {@link findPlace} for an object that may be a part of one.
+ */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
   return findPlace(kind, handle)?.allocation;
 }

@@ -35,7 +35,7 @@ export function mapPages(address: Address, byteLength: number, fd?: number, offs
  * Asks for huge pages behind anonymous memory: CUDA locks 33 MB of them in 1.4 ms, and 8,100 small pages in 2.0 ms. A
  * kernel without them refuses (EINVAL), or has none left: the memory is good all the same.
  */
-export function adviseHugePages(address: Address, byteLength: number): void {
+function adviseHugePages(address: Address, byteLength: number): void {
   if (libc().madvise(address, BigInt(byteLength), MADV_HUGEPAGE) === 0) return;
   const error = libcError("madvise");
   if (error.code !== EINVAL && error.code !== ENOMEM) throw error;
@@ -59,7 +59,7 @@ export function unmapPages(address: Address, byteLength: number): void {
 }
 
 /** Gives anonymous pages back and keeps their addresses: the next read finds zeros. */
-export function dropPages(address: Address, byteLength: number): void {
+function dropPages(address: Address, byteLength: number): void {
   if (libc().madvise(address, BigInt(byteLength), MADV_DONTNEED) === 0) return;
   const error = libcError("madvise");
   if (error.code !== EINVAL) throw error;

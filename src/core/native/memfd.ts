@@ -29,7 +29,7 @@ export interface Memfd {
   readonly identity: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
-  /** How it can be mapped. A file that no process can write any more is mapped privately: older kernels demand that. */
+  /** How it can be mapped. A file that no process can write is mapped privately: older kernels demand that. */
   readonly mode: "read-write" | "read" | "read-private";
   /** One more fd of it, which the caller closes. */
   readonly duplicate: () => number;
@@ -47,7 +47,7 @@ export function createMemfd(byteLength: number, undo: Undo): { readonly fd: numb
   return { fd, memfd: { identity, byteLength, mode: "read-write", duplicate: () => duplicateFd(fd) } };
 }
 
-/** No process can map it for writing any more; old mappings can be written as before. Does nothing to other files. */
+/** From then on, no process can map it for writing; old mappings can be written as before. Does nothing to other files. */
 export function sealAgainstWriters(fd: number): void {
   if (sealsOf(fd) !== undefined) addSeals(fd, F_SEAL_FUTURE_WRITE);
 }

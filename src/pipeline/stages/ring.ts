@@ -38,7 +38,8 @@ const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOL
 
 /**
  * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
- * transform before it writes them there; without one, put {@link copy} before it. Readers come and go, and one that dies gives back what it had.
+ * transform before it writes them there; without one, put {@link copy} before it. Readers come and go; the frames of one
+ * that dies come back.
  *
  * @param rings `FrameRing`, or `ucx.rings()`
  * @param path the file of the ring's socket, or its address
@@ -141,7 +142,7 @@ function assertRings(rings: Rings): void {
 
 const AGAIN_MS = 100;
 
-/** How often a writer may end while it lets this process in, one after the other: who turns it away does so each time. */
+/** How many times in a row a writer may end while it lets this process in. One that refuses the process does so each time. */
 const MOST_ENDED = 5;
 
 async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -14,7 +14,7 @@ import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
 import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
-/** Frames of so many bytes or fewer come inside of their notices; others are messages of their own. */
+/** Frames of at most this many bytes come inside their notices; larger ones are messages of their own. */
 const MOST_INSIDE = 16_384;
 
 /** A notice has 24 bytes; what is known of a frame follows them, and then the frame. */
@@ -35,11 +35,11 @@ const NOTHING: Bytes = new Uint8Array();
 
 /** The tags of messages, as one side sees them. Only the two sides know them. */
 export interface Tags {
-  /** Of its own notices. */
+  /** For this side's notices. */
   readonly sends: bigint;
-  /** Of the other side's. */
+  /** For the other side's notices. */
   readonly takes: bigint;
-  /** Of the writer's frames. */
+  /** For the writer's frames. */
   readonly frames: bigint;
 }
 
@@ -66,8 +66,8 @@ interface Awaited {
 
 /**
  * The other side of a ring over UCX. Notices and frames are tagged messages: UCX sends small ones at once, and others when
- * the other side has a place for them. Its end is seen by the stream, over which both sides say a few times in each timeout
- * that they are there.
+ * the other side has a place for them. The stream shows that it has ended: over that, both sides send a few signs of
+ * life in each timeout.
  */
 export class UcxLink implements Link, Advancing {
   readonly resource: Resource;
@@ -88,7 +88,7 @@ export class UcxLink implements Link, Advancing {
   /** How many notices this side has sent, and how many have come. */
   #said = 0;
   #heardOf = 0;
-  /** Has UCX lost the other side? */
+  /** True if UCX has lost the other side. */
   #isLost = false;
   #verdict: ReturnType<typeof setTimeout> | undefined;
   #beats: ReturnType<typeof setInterval> | undefined;
@@ -101,7 +101,7 @@ export class UcxLink implements Link, Advancing {
     this.#notices = new Messages(worker, tags.takes);
     this.#frames = new Messages(worker, tags.frames);
     [this.#lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
-      // A frame is on its way for as long as its reader does not look, so the stream alone says who has gone.
+      // A frame is on its way for as long as its reader does not look, so only the stream shows that a side has ended.
       const lane = new UcxLane(worker, address, Infinity, { failed: (_mark, error) => this.#suspect(error) });
       undo.push(() => clearTimeout(this.#verdict)); // closing the lane may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
@@ -126,7 +126,7 @@ export class UcxLink implements Link, Advancing {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** From now on, both sides say on the stream that they are there, and nothing else. */
+  /** From now on, both sides send signs of life on the stream, and nothing else. */
   begin(): this {
     this.#heard = performance.now();
     this.#beats = setInterval(() => this.#beat(), this.#init.timeout / BEATS);
@@ -134,7 +134,7 @@ export class UcxLink implements Link, Advancing {
     return this;
   }
 
-  /** Does UCX write into the places no more? */
+  /** True if UCX no longer writes into the places. */
   get isIdle(): boolean {
     return this.#frames.isIdle;
   }
@@ -178,7 +178,7 @@ export class UcxLink implements Link, Advancing {
   /**
    * Brings the frame that was announced last. Returns false where the other side has ended before it was there.
    *
-   * @throws the signal's reason where it is aborted: the frame comes all the same, and the next call has to name the same place.
+   * @throws the signal's reason if it is aborted. The frame still comes, so the next call has to name the same place.
    */
   async bring(place: number, signal: AbortSignal | undefined): Promise<boolean> {
     const into = this.#init.places![place];
@@ -194,7 +194,7 @@ export class UcxLink implements Link, Advancing {
     while (!awaited.hasCome && !this.#isReady("hang-up")) await this.#change(signal);
     if (!awaited.hasCome && this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
-    // Who was away for so long was given up by the other side, which has filled its frame again.
+    // The other side has given up a side that was away for so long, and has filled its frame again.
     if (this.#isLate(this.#heard)) throw this.#late();
     this.#awaited = undefined;
     return true;
@@ -229,7 +229,7 @@ export class UcxLink implements Link, Advancing {
     }
   }
 
-  /** The bytes stay as they are until they have gone. */
+  /** The place must stay as it is until UCX has sent it. */
   #send(place: Place, length: number, tag: bigint): void {
     const count = BigInt(length);
     this.#begin({
@@ -303,7 +303,7 @@ export class UcxLink implements Link, Advancing {
   }
 }
 
-/** The part of a frame that comes inside of its notice: all of it or nothing. */
+/** The part of a frame that comes inside its notice: all of it or nothing. */
 function inside(frame: Place | undefined): Bytes {
   return frame !== undefined && frame.bytes.length <= MOST_INSIDE ? frame.bytes : NOTHING;
 }

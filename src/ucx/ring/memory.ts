@@ -34,7 +34,11 @@ export function placeOf(mapped: Mapped, argument: string, undo: Undo): Place {
   return { address, bytes: bytesAt(address, byteLength, API, undo) };
 }
 
-/** Throws unless a reader's memory for one of them takes each: it brings a frame to wherever it has room. @throws {ArgumentError} */
+/**
+ * A reader brings each frame to wherever it has room, so all frames have to lie alike.
+ *
+ * @throws {ArgumentError} if they do not.
+ */
 export function assertAlike(frames: readonly Mapped[]): void {
   const planes = frames.map((frame, i) => JSON.stringify(planesIn(extentOf(frame, `frames[${i}]`))));
   const other = planes.findIndex((one) => one !== planes[0]);

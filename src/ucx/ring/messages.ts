@@ -9,13 +9,13 @@ import type { UcpWorker } from "../worker.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Where a message is, or comes to. To ask for the address of bytes takes longer than to send a few. */
+/** Where a message is, or comes to. The address is kept, because finding it takes longer than sending a few bytes. */
 export interface Place {
   readonly address: Address;
   readonly bytes: Bytes;
 }
 
-/** Most messages are no longer, and use memory again. */
+/** Most messages are at most this long; their places are used again. */
 const SPARE_BYTES = 20_480;
 const MOST_SPARES = 16;
 const spares: Place[] = [];
@@ -28,7 +28,7 @@ export function placeFor(length: number): Place {
   return { bytes, address: addressOf(bytes, API) };
 }
 
-/** UCX does not use it any more, and neither does anybody else. */
+/** Keeps a place for later messages. Neither UCX nor its caller may still use it. */
 export function reuse(place: Place): void {
   if (place.bytes.length === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
 }
@@ -44,7 +44,7 @@ interface Coming {
   readonly request: Address;
 }
 
-/** Messages that had not come whole when nobody waited for them any more: UCX may still write there. */
+/** Messages that had not come whole when their link ended: UCX may still write into their places. */
 const abandoned = new Set<Coming>();
 
 /** The messages of one tag, which come one at a time. UCX calls nothing back: they are asked for. */
@@ -59,7 +59,7 @@ export class Messages {
   }
 
   /**
-   * The next one, once it is whole; undefined until then. `placeOf` says into which place one of so many bytes comes.
+   * The next one, once it is whole; undefined until then. `placeOf` returns the place for a message of so many bytes.
    *
    * @throws {MessageError} if it is longer than that.
    */
@@ -74,12 +74,12 @@ export class Messages {
     return coming;
   }
 
-  /** Does UCX write into this side's memory no more? */
+  /** True if UCX no longer writes into this side's memory. */
   get isIdle(): boolean {
     return this.#coming === undefined || this.#codeOf(this.#coming) !== UCS_INPROGRESS;
   }
 
-  /** Nobody waits for more. */
+  /** No further message is taken. One that is on its way keeps its place, so that UCX can write there. */
   end(): void {
     if (!this.isIdle) abandoned.add(this.#coming!);
   }
@@ -94,7 +94,7 @@ export class Messages {
     return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, PLAIN) };
   }
 
-  /** Once it is over, its request is gone. */
+  /** The message's state in UCX. Frees the request of one that is over. */
   #codeOf({ request }: Coming): number {
     const isRequest = request !== NULL && codeIn(request) === undefined;
     const code = isRequest ? ucp().ucp_request_check_status(request) : codeIn(request) ?? 0;

@@ -39,7 +39,8 @@ const OPEN: Names<OpenUcxRingOptions> = { contexts: true, signal: true };
 const LONGEST_MESSAGE = LONGEST_BODY + 16;
 
 /**
- * Rings between processes that have no memory in common: a reader gets each frame into memory of its own. All else is as in `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
+ * Rings between processes that have no memory in common: a reader gets each frame into memory of its own. All else is as in
+ * `FrameRing` of `@samepage/interop/channel`, in whose place it can be passed to `toRing` and `fromRing`.
  *
  * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
  */

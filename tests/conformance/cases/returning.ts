@@ -128,7 +128,7 @@ async function mapAround<M>(opening: Opening, map: () => M): Promise<M> {
   try {
     early = map();
   } catch (error) {
-    // Of a frame of several blocks, each plane says so.
+    // Each plane of a frame of several blocks says so.
     const parts = (error instanceof InteropError ? error.errors : undefined) ?? [error];
     if (!parts.every((part) => part instanceof AccessError)) throw error;
   }

@@ -37,7 +37,7 @@ function test(name: string, fn: (there: There) => unknown): void {
   }, [NODE]);
 }
 
-/** The open fds of memory and devices. Of each vaPutImage, Mesa's driver leaves a sync file open, also in C. */
+/** The open fds of memory and devices. Mesa's driver leaves a sync file of each vaPutImage open, also in C. */
 const sharedFds = () => openFiles(/dmabuf|memfd|dri/);
 
 /**

@@ -63,7 +63,7 @@ export default table(import.meta, {
   ),
   "a device that is not there": row(
     () => void OpenVINOContext.open({ device: "TPU" }),
-    fails("ov_core_get_property", /TPU/),
+    { ...fails("ov_core_get_property", /TPU/), hint: /`devices` of a context on the CPU lists them/ },
   ),
   "a context that is neither OpenCL's nor VA-API's to stand on": row(
     () => void OpenVINOContext.open({ on: host }),
