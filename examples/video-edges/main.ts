@@ -88,7 +88,7 @@ async function detector(cl: OpenCLContext, open: DisposableStack): Promise<reado
     print("detector", "not here: deno task setup inference");
     return [];
   }
-  const session = open.use(await ort.compile(MODEL, { threads: 2 }));
+  const session = open.use(await ort.compile(MODEL, { threads: 1 }));
   const [[input], [output]] = [session.inputs, session.outputs];
   const prepare = open.use(open.use(cl.program(PREPARE)).kernel("prepare"));
   const find = infer<OpenCLTensor>(session, {

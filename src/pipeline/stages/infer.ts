@@ -48,8 +48,8 @@ const NAMES = {
  * A model over each frame, by OpenVINO or ONNX Runtime: its input is filled in place, it runs, and what it finds is in the
  * frame's metadata. The frames go on as they came.
  *
- * @param session what `compile()` has returned, which the program disposes. For several runs in flight give ONNX Runtime
- * fewer threads
+ * @param session what `compile()` has returned, which the program disposes. Give ONNX Runtime
+ * fewer threads where several runs are in flight, or where other stages work meanwhile: its threads spin
  * @throws {ArgumentError} for what is no session, and wrong options.
  *
  * @example
