@@ -40,6 +40,19 @@ Deno.test(
 );
 
 Deno.test(
+  "usable() refuses a frame of tensors of which one is on its way to its end",
+  withEmptyLedger(async () => {
+    const work = new FakeWork("gated");
+    const frame = Frame.of([luma(), chroma()], info);
+    frame.planes[1].disposeAfter(work.fence);
+    assertEquals(frame.planes[1].resource.state, "returning");
+    assertThrows(() => frame.usable("read"), DisposedError, "was disposed");
+    work.end();
+    await frame[Symbol.asyncDispose]();
+  }),
+);
+
+Deno.test(
   "a borrowed frame ends with the frame that lent it",
   withEmptyLedger(() => {
     const frame = Frame.of([luma(), chroma()], info);

@@ -220,6 +220,12 @@ export class Resource extends Printed {
     throw new DisposedError(`${this.name} was ${this.ending}${how}.`, { api: "core" });
   }
 
+  /** The same of it and of its parts, each of which may have ended by itself. */
+  assertWhole(): void {
+    this.assertLive();
+    for (let i = 0; i < this.#parts.length; i++) this.#parts[i].assertLive();
+  }
+
   /** Disposing `owner` disposes this first. Idempotent. */
   dependOn(owner: Resource): void {
     for (let link = this.memberships; link !== undefined; link = link.next) if (link.owner === owner) return;
@@ -261,9 +267,8 @@ export class Resource extends Printed {
    */
   usedBy(fence: Fence): void {
     fenceIn(fence, "fence");
-    this.assertLive();
+    this.assertWhole();
     if (this.#parts.length === 0) return this.work.add(fence);
-    for (const part of this.#parts) part.assertLive();
     for (const part of this.#parts) part.usedBy(fence);
   }
 

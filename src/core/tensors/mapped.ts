@@ -215,12 +215,12 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   /**
    * May it be used so, now? Returns the grants whose bytes are on their way back and have to be waited for. For mappers.
    *
-   * @throws {DisposedError} where it, or what it came from, was disposed.
+   * @throws {DisposedError} where it, a tensor that it is made of, or what it came from, was disposed.
    * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
    */
   usable(access: Access): readonly Grant[] {
     if (this.#resource === undefined && this.#part!.isFree(access)) return NOBODY;
-    this.resource.assertLive();
+    this.resource.assertWhole();
     if (this.grants.length === 1) return this.grants[0].conflicts(access);
     return this.grants.flatMap((grant) => grant.conflicts(access));
   }
