@@ -1,8 +1,11 @@
 // What ends while a ring over UCX is opened or ended: a context, a ring, a wait.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { DisposedError, host, ledger } from "../../mod.ts";
+import { DisposedError, host, ledger, NativeCallError } from "../../mod.ts";
+import type { UCP } from "../../ffi/ucx/functions.ts";
 import { type Conn, UcxContext } from "../../src/ucx/mod.ts";
+import { ucp } from "../../src/ucx/library.ts";
+import { Messages } from "../../src/ucx/ring/messages.ts";
 import { warningsOf } from "../warnings.ts";
 import { ucxTest } from "./help.ts";
 import {
@@ -116,5 +119,52 @@ ucxTest("ring: next() returns a frame or the end where the writer ends while it 
       if (frame !== undefined) assertEquals(valueOf(frame), 1); // it has come whole before
     }
     assertEquals(await reader.next(), undefined);
+  }
+});
+
+for (const reads of [false, true]) {
+  const how = reads ? "has read" : "has not read what it said";
+  ucxTest(`ring: open() throws ECONNRESET where the writer ends in the handshake, and ${how}`, async () => {
+    const path = freshPath();
+    const { ucx, rings } = openRings(["tcp"]);
+    await using _ = ucx;
+    using listener = Deno.listen({ transport: "unix", path });
+    const ends = async () => {
+      using conn = await listener.accept();
+      if (reads) await conn.read(new Uint8Array(65_536));
+      else await new Promise((resolve) => setTimeout(resolve, 20)); // what has come is lost, so it is a reset
+    };
+    const [error] = await Promise.all([assertRejects(() => open(rings, path), NativeCallError), ends()]);
+    assertEquals([error.codeName, error.hint?.includes("does not let this process in")], ["ECONNRESET", true]);
+  });
+}
+
+ucxTest("ring: with the end of a reader, what had come and was not read is dropped", async () => {
+  const path = freshPath();
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  await using ring = create(rings, path, 64);
+  const { next } = Messages.prototype;
+  const calls = ucp() as { ucp_tag_probe_nb: UCP["ucp_tag_probe_nb"] };
+  const { ucp_tag_probe_nb: probe } = calls;
+  let left = 0;
+  const reader = await open(rings, path);
+  await ring.joined();
+  Messages.prototype.next = () => undefined; // nobody looks
+  calls.ucp_tag_probe_nb = (...of) => {
+    const found = probe(...of);
+    if (found !== 0n) left++;
+    return found;
+  };
+  try {
+    for (let i = 0; i < 64; i++) await publish(ring, i);
+    reader[Symbol.dispose]();
+    const end = performance.now() + 30_000;
+    // What comes after its end is dropped by the next one's.
+    while (left === 0 && performance.now() < end) (await open(rings, path))[Symbol.dispose]();
+    assert(left > 0);
+  } finally {
+    calls.ucp_tag_probe_nb = probe;
+    Messages.prototype.next = next;
   }
 });

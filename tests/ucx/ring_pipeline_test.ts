@@ -1,12 +1,13 @@
 // A pipeline cut in two, whose halves could be on two machines.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import type { HostTensor } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { copy, fromRing, pipeline, Sink, toRing } from "../../src/pipeline/mod.ts";
 import { numbered } from "../pipeline/help.ts";
 import { ucxTest } from "./help.ts";
-import { freshPath, unix } from "./ring_help.ts";
+import { Child } from "./child.ts";
+import { create, freshPath, openRings, publish, unix, until } from "./ring_help.ts";
 
 for (const keeps of [false, true]) {
   ucxTest(`toRing() and fromRing() run over UCX${keeps ? ", behind which a sink keeps two frames" : ""}`, async () => {
@@ -33,3 +34,37 @@ for (const keeps of [false, true]) {
     assertEquals([sent.frames, got.frames], [30, 30]);
   });
 }
+
+ucxTest("fromRing({ reconnect }) goes on with the next writer where one is not heard of any more", async () => {
+  let path = freshPath();
+  await using silent = new Child("ring_side.ts", ["writer", "tcp", "lo", path, "10000", "small"]);
+  assertEquals(await silent.line(), "ready");
+  const connect = () => Deno.connect({ transport: "unix", path });
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const seen: number[] = [];
+  const stop = new AbortController();
+  const sink = new Sink({
+    name: "sink",
+    write: ({ planes: [plane] }) => void seen.push((plane as HostTensor).bytes()[0]),
+  });
+  const source = fromRing(ucx.rings({ connect, timeout: 300 }), path, { reconnect: true });
+  const reading = pipeline(source, sink, { signal: stop.signal }).run();
+  const ended = assertRejects(() => reading, Error, "enough");
+  while (await silent.ask("readers") !== "1");
+  await silent.ask("publish 1");
+  await until(() => seen.length === 1, "the first");
+  path = freshPath();
+  await using next = create(rings, path);
+  silent.signal("SIGSTOP"); // its machine may as well have lost its power
+  try {
+    await next.joined({ signal: AbortSignal.timeout(30_000) });
+    await publish(next, 2);
+    await until(() => seen.length === 2, "the second");
+  } finally {
+    silent.signal("SIGCONT");
+    stop.abort(new Error("enough"));
+  }
+  await ended;
+  assertEquals(seen, [1, 2]);
+});

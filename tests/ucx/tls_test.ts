@@ -55,3 +55,29 @@ certifiedTest(
     assertEquals(warnings.length, 2);
   },
 );
+
+certifiedTest("ring: over TLS, a connection that ends without a word is the end of the other side", async (folder) => {
+  await using ucx = UcxContext.open({ transports: ["tcp"] });
+  const rings = ucx.rings(tls(folder));
+  const port = unusedPort();
+  await using ring = create(rings, port, 2);
+  using between = Deno.listen({ hostname: "localhost", port: 0 });
+  const ends: Deno.Conn[] = [];
+  const passing = (async () => {
+    const [near, far] = [await between.accept(), await Deno.connect({ hostname: "localhost", port: Number(port) })];
+    ends.push(near, far);
+    await Promise.allSettled([near.readable.pipeTo(far.writable), far.readable.pipeTo(near.writable)]);
+  })();
+  const warnings = await warningsOf(async () => {
+    await using reader = await open(rings, `${(between.addr as Deno.NetAddr).port}`);
+    await ring.joined();
+    await publish(ring, 1);
+    using frame = (await reader.next())!;
+    const end = reader.next();
+    for (const one of ends) await one.closeWrite(); // as the kernel does for who was killed
+    assertEquals([await end, valueOf(frame)], [undefined, 1]);
+    await until(() => ring.readers === 0, "no reader");
+  });
+  await passing;
+  assertEquals(warnings, []);
+});

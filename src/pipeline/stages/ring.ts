@@ -1,5 +1,5 @@
 import { BOOLEAN, integer } from "../../core/checks.ts";
-import { messageOf, warn } from "../../core/errors.ts";
+import { messageOf, NativeCallError, warn } from "../../core/errors.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
@@ -76,7 +76,7 @@ export interface FromRingOptions {
   readonly contexts?: Iterable<Context>;
   /** True to wait for a writer that is not there yet. */
   readonly wait?: boolean;
-  /** True to wait for the next writer where one ends or dies, too: the source never ends by itself then. */
+  /** True to wait for the next writer where one ends, dies or hangs, too: the source never ends by itself then. */
   readonly reconnect?: boolean;
 }
 
@@ -107,6 +107,8 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
         });
         try {
           for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield lives.with(frame);
+        } catch (error) { // only its silence says that another machine has died
+          if (!reconnect || signal.aborted || !(error instanceof NativeCallError)) throw error;
         } finally {
           lives.end();
         }
@@ -142,20 +144,21 @@ function assertRings(rings: Rings): void {
 
 const AGAIN_MS = 100;
 
-/** How many times in a row a writer may end while it lets this process in. One that refuses the process does so each time. */
-const MOST_ENDED = 5;
+/**
+ * How many times in a row joining may fail in the middle. A writer may end or hang while it lets this process in; one that
+ * refuses the process does so each time.
+ */
+const MOST_FAILED = 5;
 
 async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let ended = 0;;) {
+  for (let failed = 0;;) {
     try {
       return await open();
     } catch (error) {
       signal.throwIfAborted();
-      const { codeName } = error as { readonly codeName?: string };
-      if (codeName === "ECONNRESET" || codeName === "EPIPE") ended++;
-      else if (codeName === "ENOENT" || codeName === "ECONNREFUSED") ended = 0;
-      else throw error;
-      if (ended > MOST_ENDED) throw error;
+      if (!(error instanceof NativeCallError)) throw error;
+      failed = error.codeName === "ENOENT" || error.codeName === "ECONNREFUSED" ? 0 : failed + 1;
+      if (failed > MOST_FAILED) throw error;
       await pause(AGAIN_MS, signal);
     }
   }

@@ -3,6 +3,7 @@ import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
 import { Changes } from "../../channel/ring/changes.ts";
 import type { Link } from "../../channel/ring/link.ts";
+import { isEnd } from "../../channel/ring/notice.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
@@ -287,7 +288,7 @@ export class UcxLink implements Link, Advancing {
       this.#changes.tell();
     } catch (error) {
       if (this.#failure !== undefined) return; // this side has closed it
-      if (error instanceof Deno.errors.ConnectionReset) this.#hasEnded = true;
+      if (isEnd(error)) this.#hasEnded = true;
       else this.#lose(error);
       this.#changes.tell();
     }

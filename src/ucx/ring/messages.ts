@@ -44,8 +44,18 @@ interface Coming {
   readonly request: Address;
 }
 
+/** Where a message comes that is dropped: none of its bytes is copied. */
+const NOWHERE: Place = { address: NULL, bytes: new Uint8Array() };
+
 /** Messages that had not come whole when their link ended: UCX may still write into their places. */
 const abandoned = new Set<Coming>();
+
+/**
+ * Those of each worker that have ended last. The other side may go on for a moment, and what nobody takes stays in UCX until
+ * the worker's end, so the next end on that worker drops it.
+ */
+const ended = new WeakMap<UcpWorker, readonly Messages[]>();
+const MOST_ENDED = 64;
 
 /** The messages of one tag, which come one at a time. UCX calls nothing back: they are asked for. */
 export class Messages {
@@ -66,8 +76,9 @@ export class Messages {
   next(placeOf: (length: number) => Place): Omit<Coming, "request"> | undefined {
     const coming = this.#coming ??= this.#begin(placeOf);
     if (coming === undefined) return undefined;
-    const code = this.#codeOf(coming);
+    const code = codeOf(coming);
     if (code === UCS_INPROGRESS) return undefined;
+    this.#coming = undefined;
     const { length, into: { bytes } } = coming;
     if (length > bytes.length) throw badMessage("message", `expected at most ${bytes.length} bytes, got ${length}.`);
     check(code, "ucp_tag_msg_recv_nbx");
@@ -76,12 +87,22 @@ export class Messages {
 
   /** True if UCX no longer writes into this side's memory. */
   get isIdle(): boolean {
-    return this.#coming === undefined || this.#codeOf(this.#coming) !== UCS_INPROGRESS;
+    if (this.#coming !== undefined && codeOf(this.#coming) !== UCS_INPROGRESS) this.#coming = undefined;
+    return this.#coming === undefined;
   }
 
   /** No further message is taken. One that is on its way keeps its place, so that UCX can write there. */
   end(): void {
     if (!this.isIdle) abandoned.add(this.#coming!);
+    const late = [...ended.get(this.#worker) ?? [], this].slice(-MOST_ENDED);
+    for (const messages of late) messages.#drop();
+    ended.set(this.#worker, late);
+  }
+
+  #drop(): void {
+    for (let one; (one = this.#begin(() => NOWHERE)) !== undefined;) {
+      if (codeOf(one) === UCS_INPROGRESS) abandoned.add(one);
+    }
   }
 
   #begin(placeOf: (length: number) => Place): Coming | undefined {
@@ -93,14 +114,12 @@ export class Messages {
     const count = BigInt(Math.min(length, into.bytes.length));
     return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, PLAIN) };
   }
+}
 
-  /** The message's state in UCX. Frees the request of one that is over. */
-  #codeOf({ request }: Coming): number {
-    const isRequest = request !== NULL && codeIn(request) === undefined;
-    const code = isRequest ? ucp().ucp_request_check_status(request) : codeIn(request) ?? 0;
-    if (code === UCS_INPROGRESS) return code;
-    if (isRequest) ucp().ucp_request_free(request);
-    this.#coming = undefined;
-    return code;
-  }
+/** The message's state in UCX. Frees the request of one that is over. */
+function codeOf({ request }: Coming): number {
+  const isRequest = request !== NULL && codeIn(request) === undefined;
+  const code = isRequest ? ucp().ucp_request_check_status(request) : codeIn(request) ?? 0;
+  if (isRequest && code !== UCS_INPROGRESS) ucp().ucp_request_free(request);
+  return code;
 }

@@ -99,7 +99,8 @@ export class UcxRings extends Printed {
    * Joins the ring at an address. It gives the frames that are published from now on, in memory of this side's, for reading.
    *
    * @typeParam T what they are in the first of `contexts` that imports a memfd: `Frame<HostTensor>`
-   * @throws {NativeCallError} ECONNREFUSED or ENOENT if no writer listens there; UCS_ERR_TIMED_OUT if its writer says nothing.
+   * @throws {NativeCallError} ECONNREFUSED or ENOENT if no writer listens there; UCS_ERR_TIMED_OUT if its writer says nothing;
+   *     ECONNRESET if its writer ends meanwhile.
    * @throws {MessageError} if its writer does not know the secret, or what it says makes no sense.
    */
   async open<T extends Tensor | Frame = Frame>(address: string, options: OpenUcxRingOptions): Promise<RingReader<T>> {

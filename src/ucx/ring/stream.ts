@@ -1,9 +1,21 @@
+import { ECONNRESET } from "../../../ffi/libc/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
+import type { NativeCallError } from "../../core/errors.ts";
+import { errnoError } from "../../core/native/libc.ts";
+import { API } from "../library.ts";
 
 /** What the two sides of a ring agree over: a connection of Deno's, by TCP, TLS or a Unix socket. */
 export type Conn = Pick<Deno.Conn, "read" | "write" | "close">;
 
 const LENGTH_BYTES = 4;
+
+/** How a connection of Deno's says that the other side has gone, without a last word as TLS has one. */
+const ENDS = [
+  Deno.errors.ConnectionReset,
+  Deno.errors.ConnectionAborted,
+  Deno.errors.BrokenPipe,
+  Deno.errors.UnexpectedEof,
+];
 
 /** Whole messages over a connection, each with its length before it. */
 export class Stream {
@@ -16,28 +28,33 @@ export class Stream {
     this.#conn = conn;
   }
 
-  /** The next message. @throws {MessageError} if it is longer than `most` bytes, or the other side has ended. */
+  /** The next message. @throws {MessageError} if it is longer than `most` bytes. @throws as {@link some}, and where it has ended. */
   async receive(most: number): Promise<Uint8Array<ArrayBuffer>> {
     const length = new DataView((await this.#exactly(LENGTH_BYTES)).buffer).getUint32(0, true);
     if (length > most) throw badMessage("length", `expected at most ${most} bytes, got ${length}.`);
     return await this.#exactly(length);
   }
 
+  /** @throws {NativeCallError} ECONNRESET if the other side has ended. */
   async send(message: Uint8Array): Promise<void> {
     const bytes = new Uint8Array(LENGTH_BYTES + message.length);
     new DataView(bytes.buffer).setUint32(0, message.length, true);
     bytes.set(message, LENGTH_BYTES);
-    for (let at = 0; at < bytes.length;) at += await this.#conn.write(bytes.subarray(at));
+    for (let at = 0; at < bytes.length;) at += await this.#conn.write(bytes.subarray(at)).catch(raise);
   }
 
-  /** What has come, and was not read yet, or comes next; undefined once the other side has ended. */
+  /**
+   * What has come, and was not read yet, or comes next; undefined once the other side has ended.
+   *
+   * @throws {NativeCallError} ECONNRESET where it has left bytes unread.
+   */
   async some(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (this.#unread.length > 0) {
       const unread = this.#unread;
       this.#unread = new Uint8Array();
       return unread;
     }
-    const count = await this.#conn.read(this.#chunk);
+    const count = await this.#conn.read(this.#chunk).catch(raise);
     return count === null ? undefined : this.#chunk.slice(0, count);
   }
 
@@ -51,13 +68,22 @@ export class Stream {
     const parts: Uint8Array<ArrayBuffer>[] = [];
     for (let left = count; left > 0;) {
       const part = await this.some();
-      if (part === undefined) throw badMessage("stream", "the other side ended before it had said all.");
+      if (part === undefined) throw ended();
       parts.push(part.subarray(0, left));
       this.#unread = part.subarray(left);
       left -= Math.min(left, part.length);
     }
     return joinedBytes(parts, count);
   }
+}
+
+function raise(error: unknown): never {
+  throw ENDS.some((type) => error instanceof type) ? ended(error) : error;
+}
+
+function ended(cause?: unknown): NativeCallError {
+  const hint = "The other side ended before it had said all, or does not let this process in.";
+  return errnoError(API, ECONNRESET, "the handshake of a ring", hint, { cause });
 }
 
 function joinedBytes(parts: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
