@@ -236,7 +236,7 @@ export default table(import.meta, {
   "read-only memory for writing": holding(
     "memoryview(b'abc')",
     (array, python) => python.fromArray(array, { ...HOST, access: "read-write" }),
-    { error: AccessError, api: "python", argument: "access", message: /be read only/, hint: /Leave it out/ },
+    { error: AccessError, api: "python", argument: "access", message: /allows reading only/, hint: /Leave it out/ },
   ),
   "a producer whose capsule is none": holding(
     "type('P', (), {'__dlpack__': lambda self, **o: 5, '__dlpack_device__': lambda self: (1, 0)})()",
