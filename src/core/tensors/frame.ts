@@ -195,6 +195,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
+  /** Tensors that it is made of may have ended by themselves. */
+  override usable(access: Access): readonly Grant[] {
+    this.resource.assertWhole();
+    return super.usable(access);
+  }
+
   /**
    * The native object that all of its planes are, where it is one: a `VASurfaceID`, an `AVFrame*`. If you submit work on it
    * yourself, declare that with `usedBy`.

@@ -220,7 +220,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   usable(access: Access): readonly Grant[] {
     if (this.#resource === undefined && this.#part!.isFree(access)) return NOBODY;
-    this.resource.assertWhole();
+    this.resource.assertLive();
     if (this.grants.length === 1) return this.grants[0].conflicts(access);
     return this.grants.flatMap((grant) => grant.conflicts(access));
   }
