@@ -1,4 +1,4 @@
-import { host, type HostTensor } from "@samepage/interop";
+import { host, type HostTensor, type Tensor } from "@samepage/interop";
 
 /** The frame that is measured: 3840 × 2160 pixels of four bytes. */
 export const FRAME = { shape: [2160, 3840, 4], dtype: "u8" } as const;
@@ -24,4 +24,10 @@ export function assertInverse(bytes: Uint8Array, before: Uint8Array): void {
   if (!bytes.every((byte, i) => byte === 255 - before[i])) {
     throw new Error("the frame is not the inverse of what it was");
   }
+}
+
+/** Has both planes of NV12 made, and checked for use. */
+export function readBoth([luma, chroma]: readonly Tensor[]): void {
+  void luma.handle;
+  void chroma.handle;
 }

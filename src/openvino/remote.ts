@@ -145,10 +145,10 @@ class SurfaceTensor extends OpenVINOTensor {
 
   protected override objectOver(type: number, shape: readonly number[]): Address {
     const { id, index } = this.rawHandle as unknown as Plane;
+    const { target: { remote } } = this;
     const place = [MEMORY_TYPE, SURFACE, SURFACE_ID, cString(`${id}`), PLANE, cString(`${index}`)] as const;
-    const code = ov().ov_remote_context_create_tensorOfSurface(
-      ...[this.target.remote!, type, shapeFor(shape), 6n, OUT, ...place] as const,
-    );
+    const { ov_remote_context_create_tensorOfSurface: create } = ov();
+    const code = create(remote!, type, shapeFor(shape), 6n, OUT, ...place);
     check(code, "ov_remote_context_create_tensor");
     return OUT[0] as Address;
   }

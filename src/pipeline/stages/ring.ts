@@ -108,7 +108,7 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
         try {
           for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield lives.with(frame);
         } catch (error) { // only its silence says that another machine has died
-          if (!reconnect || signal.aborted || !GONE.has(codeOf(error))) throw error;
+          if (!reconnect || signal.aborted || !GONE.includes(codeOf(error))) throw error;
         } finally {
           lives.end();
         }
@@ -151,10 +151,10 @@ const AGAIN_MS = 100;
 const MOST_FAILED = 5;
 
 /** What calls fail with where the writer has ended, died or hangs, over fds and over UCX. */
-const GONE: ReadonlySet<string | undefined> = new Set([
-  ...["ECONNRESET", "EPIPE", "ETIMEDOUT", "UCS_ERR_CONNECTION_RESET", "UCS_ERR_ENDPOINT_TIMEOUT", "UCS_ERR_TIMED_OUT"],
-  "UCS_ERR_SHMEM_SEGMENT",
-]);
+const GONE: readonly (string | undefined)[] = [
+  ...["ECONNRESET", "EPIPE", "ETIMEDOUT"],
+  ...["UCS_ERR_CONNECTION_RESET", "UCS_ERR_ENDPOINT_TIMEOUT", "UCS_ERR_SHMEM_SEGMENT", "UCS_ERR_TIMED_OUT"],
+];
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof NativeCallError ? error.codeName : undefined;
@@ -167,7 +167,7 @@ async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promis
     } catch (error) {
       signal.throwIfAborted();
       const code = codeOf(error);
-      if (GONE.has(code)) failed++;
+      if (GONE.includes(code)) failed++;
       else if (code === "ENOENT" || code === "ECONNREFUSED") failed = 0;
       else throw error; // a failure of this process's own comes again
       if (failed > MOST_FAILED) throw error;

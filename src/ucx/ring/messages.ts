@@ -51,7 +51,7 @@ const NOWHERE: Place = { address: NULL, bytes: new Uint8Array() };
 const abandoned = new Set<Coming>();
 
 /**
- * Those of each worker that have ended last. The other side may go on for a moment, and what nobody takes stays in UCX until
+ * The messages that each worker ended last. The other side may send more for a moment. UCX keeps what is not received until
  * the worker's end, so the next end on that worker drops it.
  */
 const ended = new WeakMap<UcpWorker, readonly Messages[]>();
