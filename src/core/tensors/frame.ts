@@ -195,7 +195,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
-  /** Tensors that it is made of may have ended by themselves. */
+  /** Like that of tensors; what it is made of may have ended by itself. For mappers. */
   override usable(access: Access): readonly Grant[] {
     this.resource.assertWhole();
     return super.usable(access);
