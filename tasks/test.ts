@@ -186,7 +186,7 @@ if (Deno.args.includes("--times")) {
 }
 
 const skipped = list("Skipped", runs, "skipped");
-list("Unsteady (failed beside other files, passed alone)", runs, "unsteady");
+list("Unsteady (failed, and passed when they ran once more)", runs, "unsteady");
 const failed = list("Failed", runs, "failed");
 const passed = runs.reduce((sum, run) => sum + run.passed.length, 0);
 if (passed + failed + skipped === 0) console.log("No test was found.");

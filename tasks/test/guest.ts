@@ -105,12 +105,23 @@ function describe({ edge, case: name, reason = "" }: Row): string {
   return `${edge} ${name}${reason && `: ${reason}`}`;
 }
 
-/** Lines of `sh` that leave a step's exit code, and how many seconds it took, beside its file. */
+/**
+ * Lines of `sh` that leave a step's exit code, and how many seconds it took, beside its file. A step that fails runs once
+ * more, and its first file stays beside the second one.
+ */
 function scriptOf({ name, file, command, limit }: Step): string {
+  const run = `timeout -k 5 ${limit} ${command}`;
   return `start=$(date +%s)
 echo ${quote(`guest: ${name}`)}
-timeout -k 5 ${limit} ${command}
-echo $? $(($(date +%s) - start)) >${quote(`${file}.end`)}
+${run}
+code=$?
+if [ $code != 0 ] && [ -s ${quote(file)} ]; then
+  mv ${quote(file)} ${quote(`${file}.first`)}
+  echo ${quote(`guest: ${name} failed. It runs once more:`)}
+  ${run}
+  code=$?
+fi
+echo $code $(($(date +%s) - start)) >${quote(`${file}.end`)}
 `;
 }
 
@@ -119,8 +130,11 @@ async function runOfStep({ name, file, limit, read }: Step, broken: string): Pro
   if (end === undefined) return runOf(name, { failed: [`it did not end: ${broken}`] });
   const [code, seconds] = end.split(" ").map(Number);
   const how = code === 124 ? `SIGTERM, after ${limit} s` : `code ${code}`;
+  const first = await Deno.readTextFile(`${file}.first`).catch(() => "");
+  const { failed } = await read(first); // before the second, whose rows are kept
   const report = await read(await Deno.readTextFile(file).catch(() => ""));
-  return { name, seconds, ...withEnd(report, code === 0 ? undefined : how) };
+  const unsteady = code === 0 ? failed : [];
+  return { name, seconds, unsteady, ...withEnd(report, code === 0 ? undefined : how) };
 }
 
 function runOf(name: string, { failed = [], skipped = [] }: Partial<Report>): Run {

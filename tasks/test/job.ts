@@ -28,7 +28,7 @@ export interface Job {
 export interface Run extends Report {
   readonly name: string;
   readonly seconds: number;
-  /** What failed beside other runs, and passed alone. */
+  /** What failed, and passed when it ran once more. */
   readonly unsteady?: readonly string[];
 }
 
