@@ -392,12 +392,12 @@ export interface ArrayPlace {
 
 /** A stream of other code's. */
 export interface ArrayStream {
-  /** Its end of life here; the stream itself is other code's. */
-  readonly resource: Resource;
-  /** A fence behind all its commands so far. */
-  fence(): Fence;
-  /** The same; undefined where they are all over. */
+  /** Its line here; the stream itself is other code's. */
+  readonly line: Line;
+  /** A fence behind all its commands so far; undefined where they are all over. */
   pending(): Fence | undefined;
+  /** The same without a native call: behind those so far, and behind what comes until another line waits for it. */
+  lazyFence(): Fence;
   /** Its later commands wait for these, on the device. */
   waitFor(fences: Fence | readonly Fence[]): unknown;
 }
