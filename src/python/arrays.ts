@@ -29,7 +29,7 @@ import {
   withReference,
 } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
-import { PythonObject, referencesTo, taken } from "./object.ts";
+import { numberIn, PythonObject, referencesTo, taken } from "./object.ts";
 
 /** A library of Python's that has arrays. */
 export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
@@ -256,11 +256,10 @@ function hasStreams({ arrays }: Context): boolean {
 /** @throws {ArgumentError} if none of the contexts is for its device. */
 function workOn(object: Address, contexts: readonly Context[]): Known {
   if (!contexts.some(hasStreams)) return NOTHING;
-  const device = taken(helped("device", object, "__dlpack_device__")) as [number, number] | null;
-  if (device === null) return {};
-  const [type, id] = device;
+  const device = withReference(helped("device", object, "__dlpack_device__"), numberIn);
+  const [type, id] = [Math.floor(device / 2 ** 32), device % 2 ** 32];
   if (type === kDLCUDAHost) return { type };
-  if (!STREAMED.has(type)) return {};
+  if (!STREAMED.has(type)) return NOTHING;
   const { arrays: { stream, within } } = devices.arraysIn(contexts, type, id, "array", NULL);
   return { stream: stream?.(CUDA_DEFAULT), within };
 }

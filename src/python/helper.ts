@@ -116,8 +116,10 @@ asked = []
 def threads():
     return len(sys._current_frames())
 
-def device(array):
-    return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
+def device(array):  # as one number, which is read by one call
+    about = getattr(array, "__dlpack_device__", None)
+    kind, ordinal = (0, 0) if about is None else about()
+    return int(kind) << 32 | int(ordinal)
 
 def take(array):
     lend = getattr(array, "__dlpack__", None)
