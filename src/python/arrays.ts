@@ -6,10 +6,11 @@ import { contextsIn, type DevicePlace } from "../core/device/arrays.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
-import { undone } from "../core/life/undo.ts";
+import { allOrNothing, undoAll, undone } from "../core/life/undo.ts";
 import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
+import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
 import { take, type Taking } from "../dlpack/taken.ts";
@@ -279,8 +280,12 @@ function overCapsule(capsule: Address, taking: Taking): Tensor {
 function overBuffer(object: Address, contexts: readonly Context[], asked: Access | undefined): Tensor {
   const host = contexts.find(({ api }) => api === "host")?.arrays;
   if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
-  const { address, layout, access, release } = bufferOf(object, asked);
-  return host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access, owner: release });
+  return allOrNothing("taking a buffer", (undo) => {
+    const { address, layout, access } = bufferOf(object, asked, undo);
+    const tensor = host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access });
+    givesBack(tensor, () => undoAll(undo, "releasing a buffer"));
+    return tensor;
+  });
 }
 
 /** A reference of another's. */
