@@ -14,7 +14,7 @@ const recorded = recordedTests(telling(cu.CU_MEMORYTYPE_HOST));
 
 /** A library that takes each tensor on a stream of its own, and lends page-locked memory that its struct says is the CPU's. */
 const LIBRARY = `
-import ctypes, sys, types
+import ctypes, importlib, sys, types
 api = ctypes.pythonapi
 api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -57,9 +57,23 @@ def turning(lent):
     stream += 1
     return Array(lent)
 
-for name in ("torch", "cupy"):
-    sys.modules[name] = types.SimpleNamespace(from_dlpack=Array)
-sys.modules["jax"], sys.modules["jax.dlpack"] = types.ModuleType("jax"), types.SimpleNamespace(from_dlpack=turning)
+def standing_in(name, take):
+    module = types.ModuleType(name)
+    # samepage keeps the function, also for tests of the library itself.
+    module.from_dlpack = lambda lent: (take if sys.modules.get(name) is module else importlib.import_module(name).from_dlpack)(lent)
+    return module
+
+before = dict(sys.modules)
+sys.modules.update({
+    name: standing_in(name, take)
+    for name, take in {"torch": Array, "cupy": Array, "jax": None, "jax.dlpack": turning}.items()
+})
+`;
+
+const OVER = `
+for name in ("torch", "cupy", "jax", "jax.dlpack"):
+    sys.modules.pop(name)
+sys.modules.update(before)
 `;
 
 function test(name: string, run: (cuda: CudaContext, python: Python) => unknown): void {
@@ -71,8 +85,12 @@ function test(name: string, run: (cuda: CudaContext, python: Python) => unknown)
       const python = Python.open();
       python.run(LIBRARY);
       python.run("stream = number", { number: THEIRS });
-      await run(cuda, python);
-      device.isIdle = true;
+      try {
+        await run(cuda, python);
+      } finally {
+        python.run(OVER);
+        device.isIdle = true;
+      }
     },
     {},
     lacking(),
