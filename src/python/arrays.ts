@@ -201,20 +201,21 @@ function lent(
   return holding(() => {
     const give = giverOf(library, place.type, place.ordinal, asked);
     const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
-    let hasFailed = true;
+    let array: Address | undefined;
+    let isTaken = false;
     try {
-      const array = calledOn(give, capsule, `${library}.from_dlpack`);
-      hasFailed = false;
-      if (!isFresh(capsule, version)) return new PythonObject(array);
-      cpython().Py_DecRef(array);
-      if (array === helping("asked")) return undefined;
-      throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
+      array = calledOn(give, capsule, `${library}.from_dlpack`);
     } finally {
-      if (isFresh(capsule, version)) rename(capsule, used); // no consumer may take the struct now
-      else if (hasFailed) loan.handOverFailed(() => lostBy(library));
+      isTaken = !isFresh(capsule, version);
+      if (!isTaken) rename(capsule, used); // no consumer may take the struct now
+      else if (array === undefined) loan.handOverFailed(() => lostBy(library));
       else loan.handOver();
       cpython().Py_DecRef(capsule);
     }
+    if (isTaken) return new PythonObject(array);
+    cpython().Py_DecRef(array);
+    if (array === helping("asked")) return undefined;
+    throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
   });
 }
 

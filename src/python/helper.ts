@@ -75,9 +75,10 @@ def finish(done, box):
     finally:
         error = None
 
-def giver(module, kind, ordinal, version, stream):
+def giver(module, kind, ordinal, version, ordered):
     consumer = importlib.import_module(module).from_dlpack
-    device, lends = (kind, ordinal), [version, stream]
+    device = kind, ordinal
+    has_order = kind != 1 and ordered != "any"
 
     class Lent:
         __slots__ = "capsule", "asked"
@@ -86,13 +87,11 @@ def giver(module, kind, ordinal, version, stream):
             return device
 
         def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-            if kind == 1 or lends[1] == "any":
-                stream = lends[1]
-            asks = [int(max_version is not None and max_version[0] > 0), stream]
-            if self.capsule is None or copy or dl_device not in (None, device):
+            if self.capsule is None or copy or dl_device is not None and dl_device != device:
                 raise BufferError("samepage lends a tensor once, where it is, and in place")
-            if asks != lends:
-                self.asked = asks
+            known = int(max_version is not None and max_version[0] > 0)
+            if known != version or has_order and stream != ordered:
+                self.asked = known, stream if has_order else ordered
                 raise BufferError("samepage lends it again, as it was asked for")
             return self.capsule
 
