@@ -25,10 +25,14 @@ keeps = None
 
 class Array:
     def __init__(self, lent):
-        self.device = lent.__dlpack_device__()
-        options = {"stream": stream} if self.device[0] in (2, 13) else {}
-        calls.append(options.get("stream"))
-        capsule = lent.__dlpack__(max_version=(1, 0), **options)
+        if hasattr(lent, "__dlpack__"):
+            self.device = lent.__dlpack_device__()
+            options = {"stream": stream} if self.device[0] in (2, 13) else {}
+            calls.append(options.get("stream"))
+            capsule = lent.__dlpack__(max_version=(1, 0), **options)
+        else:
+            calls.append("bare")
+            capsule = lent
         self.at = api.PyCapsule_GetPointer(capsule, NEW)
         api.PyCapsule_SetName(capsule, USED)
         if keeps is not None:
@@ -135,6 +139,27 @@ test("toArray() orders both streams on the device, and asks a library once which
   device.isIdle = false;
   cuda.stream.fill(tensor, 1);
   assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
+  device.isIdle = true;
+});
+
+test("toArray() hands PyTorch a bare capsule while its stream is the one that it took a tensor on", (cuda, python) => {
+  using tensor = cuda.allocate(MATRIX);
+  python.run("sys.modules['torch']._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: stream)");
+  const [one, other] = [0x701, 0x801];
+  const calls = (number: number) => {
+    python.run("calls.clear()\nstream = number", { number });
+    python.toArray(tensor, "torch")[Symbol.dispose]();
+    return python.run("calls");
+  };
+  assertEquals(calls(one), [one, one]); // the first is refused, and the second known
+  assertEquals(calls(one), ["bare"]);
+  assertEquals(calls(other), [other, other]);
+  assertEquals(calls(other), ["bare"]);
+  device.isIdle = false;
+  cuda.stream.fill(tensor, 1);
+  told.length = 0;
+  assertEquals(calls(one), [one, "bare"]);
+  assertEquals(told.filter((line) => line.startsWith("wait")).length, 2, "each lend has its stream wait");
   device.isIdle = true;
 });
 
