@@ -20,7 +20,7 @@ import type { Transfer } from "./graph/route.ts";
 import type { ImageInfo, PixelFormat } from "./layout/frame_info.ts";
 import type { Layout, LayoutInit } from "./layout/layout.ts";
 import type { Runs } from "./layout/runs.ts";
-import type { GiveBack, Resource } from "./life/resource.ts";
+import type { GiveBack } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
