@@ -7,8 +7,14 @@ import {
   UCP_OP_ATTR_FIELD_FLAGS,
 } from "../../ffi/ucx/constants.ts";
 import { UCS_ERR_CANCELED, UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
-import type { UcpEpH, UcpRkeyH } from "../../ffi/ucx/handles.ts";
-import { ucp_ep_params_t, ucp_request_param_t, writeUcpEpParams, writeUcpRequestParam } from "../../ffi/ucx/structs.ts";
+import type { UcpEpH, UcpMemH, UcpRkeyH } from "../../ffi/ucx/handles.ts";
+import {
+  ucp_ep_params_t,
+  ucp_request_param_t,
+  type UcpRequestParam,
+  writeUcpEpParams,
+  writeUcpRequestParam,
+} from "../../ffi/ucx/structs.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
 import { blockingPause } from "../core/device/asking.ts";
 import { type Lane, LANES } from "../core/device/lanes.ts";
@@ -29,25 +35,31 @@ export function codeIn(result: Address): number | undefined {
 /** How long the other side of a connection that ends gets to be told. */
 const GOODBYE_MS = 1_000;
 
-export const PLAIN: Uint8Array<ArrayBuffer> = new Uint8Array(ucp_request_param_t.size);
-
-const BY_FORCE = (() => {
+/** How a call of UCX's that may go on is made. */
+export function how(
+  field: number,
+  { flags = 0, memh = 0n as UcpMemH }: Partial<UcpRequestParam>,
+): DataView<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(ucp_request_param_t.size));
-  writeUcpRequestParam(view, 0, { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_EP_CLOSE_FLAG_FORCE });
+  writeUcpRequestParam(view, 0, { op_attr_mask: field, flags, memh });
   return view;
-})();
+}
+
+export const PLAIN: DataView<ArrayBuffer> = how(0, {});
+
+const BY_FORCE = how(UCP_OP_ATTR_FIELD_FLAGS, { flags: UCP_EP_CLOSE_FLAG_FORCE });
 
 /** A native call that may go on after it has returned. */
 export interface Step {
   readonly fn: string;
   /** Returns 0, a request, or a code as an address. */
-  start(endpoint: UcpEpH, param: BufferSource): Address;
+  start(endpoint: UcpEpH): Address;
 }
 
 /** Once it has moved, the other side sees the bytes. A put is over before that. */
 export const FLUSH: Step = {
   fn: "ucp_ep_flush_nbx",
-  start: (endpoint, param) => ucp().ucp_ep_flush_nbx(endpoint, param),
+  start: (endpoint) => ucp().ucp_ep_flush_nbx(endpoint, PLAIN),
 };
 
 interface Waiter {
@@ -176,7 +188,7 @@ export class UcxLane implements Lane, Advancing {
   #begin(): number {
     for (let step = this.#steps.shift(); step !== undefined; step = this.#steps.shift()) {
       this.#fn = step.fn;
-      const result = step.start(this.#endpoint, PLAIN);
+      const result = step.start(this.#endpoint);
       if (result === NULL) continue;
       const code = codeIn(result);
       if (code !== undefined) {

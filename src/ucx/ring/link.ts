@@ -19,7 +19,7 @@ import type { Stream } from "./stream.ts";
 const MOST_INSIDE = 16_384;
 
 /** A notice has 24 bytes; what is known of a frame follows them, and then the frame. */
-const LONGEST = 24 + LONGEST_BODY + MOST_INSIDE;
+export const LONGEST_NOTICE: number = 24 + LONGEST_BODY + MOST_INSIDE;
 
 /** How often each side lets the other know that it is there, in a timeout. */
 const BEATS = 4;
@@ -235,7 +235,7 @@ export class UcxLink implements Link, Advancing {
     const count = BigInt(length);
     this.#begin({
       fn: "ucp_tag_send_nbx",
-      start: (endpoint, param) => ucp().ucp_tag_send_nbx(endpoint, place.address, count, tag, param),
+      start: (endpoint) => ucp().ucp_tag_send_nbx(endpoint, place.address, count, tag, place.param),
     });
   }
 
@@ -310,5 +310,5 @@ function inside(frame: Place | undefined): Bytes {
 }
 
 function placeForNotice(length: number): Place {
-  return placeFor(Math.min(length, LONGEST));
+  return placeFor(Math.min(length, LONGEST_NOTICE));
 }
