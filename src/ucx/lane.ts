@@ -97,7 +97,7 @@ export class UcxLane implements Lane, Advancing {
   }
 
   /** Looks whether the command in flight is over, and begins the next. */
-  look(): void {
+  look(): boolean {
     while (this.#now !== undefined) {
       const code = ucp().ucp_request_check_status(this.#request);
       if (code === UCS_INPROGRESS) return this.#giveUpIfLate();
@@ -106,7 +106,7 @@ export class UcxLane implements Lane, Advancing {
       const failure = code || this.#lost || this.#goOn();
       if (failure !== 0) this.#lose(failure);
     }
-    this.#settle();
+    return this.#settle();
   }
 
   /** Another process's memory, for as long as the connection is there. */
@@ -158,10 +158,11 @@ export class UcxLane implements Lane, Advancing {
   }
 
   /** Bytes may move until the request has ended, so its mark is over only then: it ends soon once the connection does. */
-  #giveUpIfLate(): void {
-    if (this.#lost !== 0 || performance.now() <= this.#deadline) return;
+  #giveUpIfLate(): false {
+    if (this.#lost !== 0 || performance.now() <= this.#deadline) return false;
     this.#lost = UCS_ERR_TIMED_OUT;
     this.#endpoint.disconnect();
+    return false;
   }
 
   #lose(code: number): void {
@@ -173,11 +174,12 @@ export class UcxLane implements Lane, Advancing {
     this.#over = this.#given;
   }
 
-  #settle(): void {
+  #settle(): boolean {
     this.#worker.leave(this);
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();
+    return waiters.length > 0;
   }
 
   #isOver(): boolean {

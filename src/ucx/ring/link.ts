@@ -218,27 +218,29 @@ export class UcxLink implements Link, Advancing {
   }
 
   /** Takes what has come, and ends what is over. */
-  look(): void {
+  look(): boolean {
     this.#hasLanded();
+    let hasWoken = false;
     try {
       for (let notice; (notice = this.#notices.next(placeForNotice)) !== undefined;) {
         this.#heardOf++;
         this.#inbox.push(notice.into.bytes.slice(0, notice.length));
         reuse(notice.into);
-        this.#changes.tell();
+        hasWoken = this.#changes.tell();
       }
       const awaited = this.#awaited;
-      if (awaited === undefined || awaited.hasCome || this.#isLost) return;
+      if (awaited === undefined || awaited.hasCome || this.#isLost) return hasWoken;
       const frame = this.#frames.next(() => awaited.into);
-      if (frame === undefined) return;
+      if (frame === undefined) return hasWoken;
       const { length } = awaited.into.bytes;
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
-      this.#changes.tell();
+      return this.#changes.tell();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
     }
+    return hasWoken;
   }
 
   /** The place must stay as it is until UCX has sent it. */
