@@ -52,6 +52,8 @@ export const UCP_MEM_MAP_PARAM_FIELD_LENGTH = 2;
 
 /** `enum constant UCP_OP_ATTR_FIELD_FLAGS` */
 export const UCP_OP_ATTR_FIELD_FLAGS = 16;
+/** `enum constant UCP_OP_ATTR_FIELD_MEMH` */
+export const UCP_OP_ATTR_FIELD_MEMH = 256;
 
 // unsigned
 

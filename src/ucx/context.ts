@@ -20,6 +20,7 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import { check, checks, made, ucp } from "./library.ts";
 import { placeOf } from "./place.ts";
 import { UcxRemote } from "./remote.ts";
+import { LONGEST_NOTICE } from "./ring/link.ts";
 import { UcxRings } from "./ring/rings.ts";
 import type { UcxRingsOptions } from "./ring/sockets.ts";
 import { UcxShare } from "./share.ts";
@@ -114,6 +115,7 @@ export class UcxContext extends NativeObject {
       ...(transports === undefined ? {} : { TLS: namesIn(transports, "transports") }),
       NET_DEVICES: namesIn(devices, "devices"),
       KEEPALIVE_INTERVAL: KEEPALIVE,
+      RNDV_THRESH: `${LONGEST_NOTICE + 1}`,
     };
     for (const device of options.devices ?? []) assertDevice(device);
     return allOrNothing("opening UCX", (undo) => {
@@ -198,7 +200,8 @@ export class UcxContext extends NativeObject {
   }
 }
 
-function opened(settings: Readonly<Record<string, string>>): UcpContextH {
+/** UCX itself, with settings other than its own. */
+export function opened(settings: Readonly<Record<string, string>>): UcpContextH {
   return thenUndo("opening UCX", (undo) => {
     const config = made<Address>("ucp_config_read", (out) => ucp().ucp_config_read(null, null, out));
     undo.push(() => ucp().ucp_config_release(config));

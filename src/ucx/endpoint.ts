@@ -6,17 +6,20 @@ import {
   UCP_ERR_HANDLING_MODE_PEER,
   UCP_OP_ATTR_FIELD_FLAGS,
 } from "../../ffi/ucx/constants.ts";
-import { UCS_ERR_CANCELED, UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
-import type { UcpEpH, UcpRkeyH } from "../../ffi/ucx/handles.ts";
-import { ucp_ep_params_t, ucp_request_param_t, writeUcpEpParams, writeUcpRequestParam } from "../../ffi/ucx/structs.ts";
-import type { Call, Driver, LineEvents } from "../core/contract.ts";
-import { blockingPause } from "../core/device/asking.ts";
-import { type Lane, LANES } from "../core/device/lanes.ts";
+import { UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
+import type { UcpEpH, UcpMemH } from "../../ffi/ucx/handles.ts";
+import {
+  ucp_ep_params_t,
+  ucp_request_param_t,
+  type UcpRequestParam,
+  writeUcpEpParams,
+  writeUcpRequestParam,
+} from "../../ffi/ucx/structs.ts";
 import { owned } from "../core/life/ledger.ts";
-import { type Undo, undoAll } from "../core/life/undo.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { pinned } from "../core/native/pin.ts";
-import { API, check, made, ucp, ucxError } from "./library.ts";
-import { advanceAll, type Advancing, type UcpWorker } from "./worker.ts";
+import { API, check, made, ucp } from "./library.ts";
+import type { UcpWorker } from "./worker.ts";
 
 /** Results of UCX's from here on are negative codes, as addresses: `UCS_ERR_LAST`. Others are requests. */
 const FIRST_CODE = 2n ** 64n - 100n;
@@ -29,243 +32,58 @@ export function codeIn(result: Address): number | undefined {
 /** How long the other side of a connection that ends gets to be told. */
 const GOODBYE_MS = 1_000;
 
-export const PLAIN: Uint8Array<ArrayBuffer> = new Uint8Array(ucp_request_param_t.size);
-
-const BY_FORCE = (() => {
+/** How a call of UCX's that may go on is made. */
+export function how(
+  field: number,
+  { flags = 0, memh = 0n as UcpMemH }: Partial<UcpRequestParam>,
+): DataView<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(ucp_request_param_t.size));
-  writeUcpRequestParam(view, 0, { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_EP_CLOSE_FLAG_FORCE });
+  writeUcpRequestParam(view, 0, { op_attr_mask: field, flags, memh });
   return view;
-})();
-
-/** A native call that may go on after it has returned. */
-export interface Step {
-  readonly fn: string;
-  /** Returns 0, a request, or a code as an address. */
-  start(endpoint: UcpEpH, param: BufferSource): Address;
 }
 
-/** Once it has moved, the other side sees the bytes. A put is over before that. */
-export const FLUSH: Step = {
-  fn: "ucp_ep_flush_nbx",
-  start: (endpoint, param) => ucp().ucp_ep_flush_nbx(endpoint, param),
-};
+export const PLAIN: DataView<ArrayBuffer> = how(0, {});
 
-interface Waiter {
-  readonly mark: number;
-  resolve(): void;
-}
+const BY_FORCE = how(UCP_OP_ATTR_FIELD_FLAGS, { flags: UCP_EP_CLOSE_FLAG_FORCE });
 
-/**
- * A connection to another process's worker, and the lane of its commands. UCX may end them in any order, and a line's do not:
- * so each begins when the one before is over. For mappers.
- */
-export class UcxLane implements Lane, Advancing {
+/** A connection to another process's worker. */
+export class Endpoint {
+  readonly handle: UcpEpH;
   readonly #worker: UcpWorker;
-  readonly #events: LineEvents;
-  readonly #timeout: number;
-  readonly #endpoint: UcpEpH;
-  readonly #undo: Undo = [];
-  /** The steps of commands that have not begun, each command's as one. */
-  readonly #queue: Step[][] = [];
-  /** The steps of the command in flight that have not begun. */
-  #steps: Step[] = [];
-  #now: Step | undefined;
-  /** The function that was called last. */
-  #fn = "";
-  #request: Address = NULL;
-  #deadline = 0;
-  #given = 0;
-  #over = 0;
-  /** Why no further command can begin. */
-  #lost = 0;
   #isClosed = false;
-  #waiters: Waiter[] = [];
 
-  /** Connects; the other side notices with the first command. */
-  constructor(worker: UcpWorker, address: Uint8Array<ArrayBuffer>, timeout: number, events: LineEvents) {
+  /** Connects; the other side notices with the first call. Its end goes on the list. */
+  constructor(worker: UcpWorker, address: Uint8Array<ArrayBuffer>, undo: Undo) {
     this.#worker = worker;
-    this.#events = events;
-    this.#timeout = timeout;
     const params = new DataView(new ArrayBuffer(ucp_ep_params_t.size));
     const field_mask = BigInt(UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE);
-    this.#endpoint = pinned(address, API, (at) => {
+    this.handle = pinned(address, API, (at) => {
       writeUcpEpParams(params, 0, { field_mask, address: at, err_mode: UCP_ERR_HANDLING_MODE_PEER });
       return made<UcpEpH>("ucp_ep_create", (out) => ucp().ucp_ep_create(worker.handle, params, out));
     });
-    owned("ucx.endpoint", this.#undo, () => this.#disconnect());
+    owned("ucx.endpoint", undo, () => this.disconnect());
   }
 
-  /** Begins a command, or queues it; returns its code. */
-  give(steps: readonly Step[]): number {
-    if (this.#lost !== 0) return this.#lost;
-    if (this.#now !== undefined) {
-      this.#queue.push([...steps]);
-      this.#given++;
-      return 0;
-    }
-    this.#steps = [...steps];
-    this.#deadline = performance.now() + this.#timeout;
-    const code = this.#begin();
-    if (code !== 0 && this.#fn === steps[0].fn) return code; // nothing has begun
-    this.#given++;
-    if (code !== 0) this.#lose(code);
-    else if (this.#now === undefined) this.#over++;
-    else this.#worker.join(this);
-    return 0;
+  /** Ends the connection, and gives what is in flight a moment to fail by that: until `isOver`, which asks. */
+  end(isOver: () => boolean): void {
+    this.disconnect();
+    this.#advanceUntil(isOver);
   }
 
-  /** It counted the command itself as it was given. */
-  submitted(): void {}
-
-  /** The newest mark that is over. */
-  poll(mark: number): number {
-    if (mark > this.#over) advanceAll();
-    return this.#over;
-  }
-
-  /** Blocks until a mark is over. */
-  block(mark: number): void {
-    const pause = blockingPause("a command of another machine's memory");
-    while (this.poll(mark) < mark) pause();
-  }
-
-  /** Resolves when a mark is over. */
-  waitElsewhere(mark: number): Promise<void> {
-    if (mark <= this.#over) return Promise.resolve();
-    return new Promise((resolve) => void this.#waiters.push({ mark, resolve }));
-  }
-
-  /** Looks whether the command in flight is over, and begins the next. */
-  look(): void {
-    while (this.#now !== undefined) {
-      const code = ucp().ucp_request_check_status(this.#request);
-      if (code === UCS_INPROGRESS) return this.#giveUpIfLate();
-      ucp().ucp_request_free(this.#request);
-      this.#now = undefined;
-      const failure = code || this.#lost || this.#goOn();
-      if (failure !== 0) this.#lose(failure);
-    }
-    this.#settle();
-  }
-
-  /** Another process's memory, for as long as the connection is there. */
-  unpack(key: Uint8Array<ArrayBuffer>): UcpRkeyH {
-    const handle = made<UcpRkeyH>("ucp_ep_rkey_unpack", (out) => ucp().ucp_ep_rkey_unpack(this.#endpoint, key, out));
-    owned("ucx.key", this.#undo, () => ucp().ucp_rkey_destroy(handle));
-    return handle;
-  }
-
-  /** True if all commands are over, as far as is known. */
-  get isIdle(): boolean {
-    return this.#over === this.#given;
-  }
-
-  /** The mark of the newest command. */
-  get given(): number {
-    return this.#given;
-  }
-
-  /** Ends the connection. What is in flight fails by that, a moment later at most. */
-  close(): void {
-    this.#lost ||= UCS_ERR_CANCELED;
-    this.#undo.push(() => this.#drain(), () => this.#disconnect()); // before the keys are gone
-    undoAll(this.#undo, "closing a connection");
-  }
-
-  /** Begins the next steps until one takes time. Returns the code of one that failed. */
-  #begin(): number {
-    for (let step = this.#steps.shift(); step !== undefined; step = this.#steps.shift()) {
-      this.#fn = step.fn;
-      const result = step.start(this.#endpoint, PLAIN);
-      if (result === NULL) continue;
-      const code = codeIn(result);
-      if (code !== undefined) {
-        this.#steps = [];
-        return code;
-      }
-      this.#request = result;
-      this.#now = step;
-      return 0;
-    }
-    return 0;
-  }
-
-  /** A step is over: begins what follows it. Returns the code of what failed. */
-  #goOn(): number {
-    for (;;) {
-      const code = this.#begin();
-      if (code !== 0 || this.#now !== undefined) return code;
-      this.#over++;
-      const next = this.#queue.shift();
-      if (next === undefined) return 0;
-      this.#steps = next;
-      this.#deadline = performance.now() + this.#timeout;
-    }
-  }
-
-  /** Bytes may move until the request has ended, so its mark is over only then: it ends soon once the connection does. */
-  #giveUpIfLate(): void {
-    if (this.#lost === 0 && performance.now() > this.#deadline) this.#cut();
-  }
-
-  #cut(): void {
-    this.#lost = UCS_ERR_TIMED_OUT;
-    this.#disconnect();
-  }
-
-  #lose(code: number): void {
-    this.#lost ||= code; // a connection that was cut is why its request was canceled
-    const error = ucxError(this.#lost, this.#fn);
-    this.#events.failed(this.#over + 1, error, true);
-    this.#queue.length = 0;
-    this.#steps = [];
-    this.#over = this.#given;
-  }
-
-  #settle(): void {
-    this.#worker.leave(this);
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter.resolve();
-  }
-
-  #drain(): void {
-    for (const end = performance.now() + GOODBYE_MS; this.#now !== undefined && performance.now() < end;) {
-      ucp().ucp_worker_progress(this.#worker.handle);
-      this.look();
-    }
-  }
-
-  #disconnect(): void {
+  disconnect(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const request = ucp().ucp_ep_close_nbx(this.#endpoint, BY_FORCE);
+    const request = ucp().ucp_ep_close_nbx(this.handle, BY_FORCE);
     if (request === NULL) return;
     const code = codeIn(request);
     if (code !== undefined) return check(code, "ucp_ep_close_nbx");
-    const end = performance.now() + GOODBYE_MS;
-    while (ucp().ucp_request_check_status(request) === UCS_INPROGRESS && performance.now() < end) {
-      ucp().ucp_worker_progress(this.#worker.handle);
-    }
+    this.#advanceUntil(() => ucp().ucp_request_check_status(request) !== UCS_INPROGRESS);
     ucp().ucp_request_free(request);
   }
-}
 
-/** The driver of commands on other processes' memory. For mappers. */
-export type UcxDriver = Driver<UcxLane>;
-
-export const DRIVER: UcxDriver = { api: API, error: ucxError, lines: LANES as Driver<UcxLane>["lines"] };
-
-/** A command that moves bytes from there to here. */
-export function getting(start: Step["start"]): Call<UcxLane> {
-  return calling([{ fn: "ucp_get_nbx", start }]);
-}
-
-/** A command that moves bytes from here to there, and ends when they are seen there. */
-export function putting(start: Step["start"]): Call<UcxLane> {
-  return calling([{ fn: "ucp_put_nbx", start }, FLUSH]);
-}
-
-function calling(steps: readonly Step[]): Call<UcxLane> {
-  return { fn: steps[0].fn, call: (lane) => lane.give(steps) };
+  #advanceUntil(isOver: () => boolean): void {
+    for (const end = performance.now() + GOODBYE_MS; !isOver() && performance.now() < end;) {
+      ucp().ucp_worker_progress(this.#worker.handle);
+    }
+  }
 }

@@ -11,7 +11,8 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { Printed } from "../core/printed.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { DRIVER, getting, putting, UcxLane } from "./endpoint.ts";
+import { PLAIN } from "./endpoint.ts";
+import { DRIVER, getting, putting, UcxLane } from "./lane.ts";
 import { API, checks, ucp } from "./library.ts";
 import { placeOf } from "./place.ts";
 import type { Ticket, TicketTensor } from "./ticket.ts";
@@ -116,7 +117,7 @@ export class UcxRemoteTensor extends Printed {
     const after = fencesIn(optionsIn(options, OPTIONS).after, "after", API);
     const { address, byteLength } = this.#placeOf(into, "into");
     const [from, key, count] = [this.#address, this.#key, BigInt(byteLength)];
-    const call = getting((endpoint, param) => ucp().ucp_get_nbx(endpoint, address, count, from, key, param));
+    const call = getting((endpoint) => ucp().ucp_get_nbx(endpoint, address, count, from, key, PLAIN));
     return this.remote.submit({ tensor: into, access: "write", argument: "into" }, call, after);
   }
 
@@ -134,7 +135,7 @@ export class UcxRemoteTensor extends Printed {
       throw checks.wrong("from", "the other side has shared its tensors for reading.", SHARE_TO_WRITE);
     }
     const [to, key, count] = [this.#address, this.#key, BigInt(byteLength)];
-    const call = putting((endpoint, param) => ucp().ucp_put_nbx(endpoint, address, count, to, key, param));
+    const call = putting((endpoint) => ucp().ucp_put_nbx(endpoint, address, count, to, key, PLAIN));
     return this.remote.submit({ tensor: from, access: "read", argument: "from" }, call, after);
   }
 

@@ -1,14 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
-import { UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH } from "../../ffi/ucx/constants.ts";
 import type { UcpContextH, UcpMemH } from "../../ffi/ucx/handles.ts";
-import { ucp_mem_map_params_t, writeUcpMemMapParams } from "../../ffi/ucx/structs.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { finalizers } from "../core/life/finalizers.ts";
-import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { check, made, packedBy, ucp } from "./library.ts";
+import { packedBy, ucp } from "./library.ts";
+import { registered } from "./place.ts";
 import { packTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
@@ -66,23 +64,14 @@ function serve(
   undo: Undo,
 ): Uint8Array<ArrayBuffer> {
   const tensors = placed.map(({ layout, address }) => {
-    const key = keyOf(context, register(context, address, layout.byteLength, undo));
+    const [memory, end] = registered(context, address, layout.byteLength);
+    undo.push(end);
+    const key = keyOf(context, memory);
     return { layout, address, key };
   });
   const worker = new UcpWorker(context, undo);
   undo.push(worker.serve());
   return packTicket({ access, worker: worker.address, tensors });
-}
-
-function register(context: UcpContextH, address: Address, byteLength: number, undo: Undo): UcpMemH {
-  const params = new DataView(new ArrayBuffer(ucp_mem_map_params_t.size));
-  writeUcpMemMapParams(params, 0, {
-    field_mask: BigInt(UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH),
-    ...{ address, length: BigInt(byteLength), flags: 0, prot: 0, memory_type: 0 },
-  });
-  const memory = made<UcpMemH>("ucp_mem_map", (out) => ucp().ucp_mem_map(context, params, out));
-  owned("ucx.memory", undo, () => check(ucp().ucp_mem_unmap(context, memory), "ucp_mem_unmap"));
-  return memory;
 }
 
 function keyOf(context: UcpContextH, memory: UcpMemH): Uint8Array<ArrayBuffer> {

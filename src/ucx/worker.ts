@@ -7,7 +7,7 @@ import { counted } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { libc } from "../core/native/libc.ts";
 import { ready } from "../core/native/poller.ts";
-import { Pace } from "../core/pace.ts";
+import { nextTurn, Pace } from "../core/pace.ts";
 import { check, made, packedBy, ucp } from "./library.ts";
 
 /** Between two looks at commands for which no event comes: those whose other side hangs or has died. */
@@ -21,8 +21,8 @@ const MOST_CALLS = 64;
 
 /** What advances with a worker. */
 export interface Advancing {
-  /** Looks at what it waits for. */
-  look(): void;
+  /** Looks at what it waits for. Returns true if it has woken somebody. */
+  look(): boolean;
 }
 
 /** All workers of this isolate: a wait that blocks for one of them has to keep the others going. */
@@ -79,7 +79,7 @@ export class UcpWorker {
 
   /** Keeps the worker going for other processes, until the returned function is called. */
   serve(): () => void {
-    const serving = { look() {} };
+    const serving = { look: () => false };
     this.join(serving);
     return () => this.leave(serving);
   }
@@ -88,10 +88,12 @@ export class UcpWorker {
     if (this.#advancing.delete(one) && this.#advancing.size === 0) this.#wait.abort();
   }
 
-  /** Does what can be done at once. */
-  advance(): void {
+  /** Does what can be done at once. Returns true if that has woken somebody. */
+  advance(): boolean {
     for (let i = 0; i < MOST_CALLS && ucp().ucp_worker_progress(this.handle) !== 0; i++) this.#moved = true;
-    for (const one of this.#advancing) one.look();
+    let hasWoken = false;
+    for (const one of this.#advancing) hasWoken = one.look() || hasWoken;
+    return hasWoken;
   }
 
   async #run(): Promise<void> {
@@ -106,7 +108,7 @@ export class UcpWorker {
         const turn = this.#pace.next();
         if (turn !== undefined) await turn;
         if (this.#advancing.size === 0) break;
-        this.advance();
+        if (this.advance()) await nextTurn(); // before more is asked
         const now = performance.now();
         if (this.#moved) until = now + POLL_MS;
         this.#moved = false;

@@ -112,11 +112,12 @@ ucxTest("ring: next() returns a frame or the end where the writer ends while it 
     const wait = reader.next({ signal: stop.signal });
     await until(() => reader.resource.isLive, "a turn");
     stop.abort("the bytes are on their way");
-    await wait.then((frame) => frame![Symbol.dispose](), () => {});
+    const first = await wait.catch(() => undefined); // it may have come whole before
+    first?.[Symbol.dispose]();
     ucx[Symbol.dispose](); // its memory has gone
     {
       using frame = await reader.next();
-      if (frame !== undefined) assertEquals(valueOf(frame), 1); // it has come whole before
+      if (frame !== undefined) assertEquals(valueOf(frame), first === undefined ? 1 : 2);
     }
     assertEquals(await reader.next(), undefined);
   }

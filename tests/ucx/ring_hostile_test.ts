@@ -6,8 +6,10 @@ import type { UCP } from "../../ffi/ucx/functions.ts";
 import { host, NativeCallError } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
 import { encodedNotice, isEnd, NOTICES } from "../../src/channel/ring/notice.ts";
+import { opened } from "../../src/ucx/context.ts";
 import type { Conn } from "../../src/ucx/mod.ts";
 import { assertKnown, helloIn, secretOf } from "../../src/ucx/ring/handshake.ts";
+import { PLAIN } from "../../src/ucx/endpoint.ts";
 import { ucp } from "../../src/ucx/library.ts";
 import { UcxLink } from "../../src/ucx/ring/link.ts";
 import { described, roomFor } from "../../src/ucx/ring/memory.ts";
@@ -65,12 +67,14 @@ Deno.test(`helloIn() refuses ${COUNT} mutated messages, or reads what is whole`,
   assert(count > COUNT / 2, `${count}`);
 });
 
-Deno.test(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes what they say`, () => {
+ucxTest(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes what they say`, () => {
+  const context = opened({ TLS: "tcp", NET_DEVICES: "lo" });
+  using _ = { [Symbol.dispose]: () => ucp().ucp_cleanup(context) };
   using frame = host.allocateFrame(INFO, { rowAlign: 64 });
   const count = refused((bytes) => {
     const undo: (() => void)[] = [];
     try {
-      const { frame, bytes: { length } } = roomFor(bytes, [host], () => true, undo);
+      const { frame, bytes: { length } } = roomFor(context, bytes, [host], () => true, undo);
       using _ = frame;
       assert(length >= 64 * 16, `${length}`);
     } catch (error) {
@@ -268,7 +272,7 @@ async function resized(change: bigint | undefined, use: () => Promise<void>): Pr
   const { ucp_tag_send_nbx } = calls;
   calls.ucp_tag_send_nbx = (endpoint, at, count, tag, param) => {
     if (count < 100_000n) return ucp_tag_send_nbx(endpoint, at, count, tag, param);
-    return change === undefined ? NULL : ucp_tag_send_nbx(endpoint, at, count + change, tag, param);
+    return change === undefined ? NULL : ucp_tag_send_nbx(endpoint, at, count + change, tag, PLAIN);
   };
   try {
     await use();

@@ -54,7 +54,7 @@ export const ucx: Library = {
       type: "enum ucp_mem_map_params_field",
       names: ["UCP_MEM_MAP_PARAM_FIELD_ADDRESS", "UCP_MEM_MAP_PARAM_FIELD_LENGTH"],
     },
-    { type: "ucp_op_attr_t", names: ["UCP_OP_ATTR_FIELD_FLAGS"] },
+    { type: "ucp_op_attr_t", names: ["UCP_OP_ATTR_FIELD_FLAGS", "UCP_OP_ATTR_FIELD_MEMH"] },
     { type: "unsigned", names: ["UCP_EP_CLOSE_FLAG_FORCE"] },
   ],
   errors: {
@@ -67,6 +67,6 @@ export const ucx: Library = {
     { type: "ucp_ep_params_t", fields: ["field_mask", "address", "err_mode"] },
     "ucp_mem_map_params_t",
     { type: "ucp_tag_recv_info_t", fields: ["sender_tag", "length"] },
-    { type: "ucp_request_param_t", fields: ["op_attr_mask", "flags"] },
+    { type: "ucp_request_param_t", fields: ["op_attr_mask", "flags", "memh"] },
   ],
 };

@@ -1,9 +1,10 @@
 export class Changes {
   readonly #waiting: Set<() => void> = new Set();
 
-  /** Wakes all who wait. */
-  tell(): void {
+  /** Wakes all who wait. Returns false if nobody does. */
+  tell(): boolean {
     for (const wake of this.#waiting) wake();
+    return this.#waiting.size > 0;
   }
 
   async next(signal: AbortSignal | undefined): Promise<void> {

@@ -1,4 +1,5 @@
-import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../../ffi/ucx/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
 import { Changes } from "../../channel/ring/changes.ts";
@@ -9,7 +10,7 @@ import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { libc } from "../../core/native/libc.ts";
 import type { Readiness } from "../../core/native/poller.ts";
-import { FLUSH, type Step, UcxLane } from "../endpoint.ts";
+import { codeIn, Endpoint, PLAIN } from "../endpoint.ts";
 import { ucp, ucxError } from "../library.ts";
 import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
 import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
@@ -19,7 +20,7 @@ import type { Stream } from "./stream.ts";
 const MOST_INSIDE = 16_384;
 
 /** A notice has 24 bytes; what is known of a frame follows them, and then the frame. */
-const LONGEST = 24 + LONGEST_BODY + MOST_INSIDE;
+export const LONGEST_NOTICE: number = 24 + LONGEST_BODY + MOST_INSIDE;
 
 /** How often each side lets the other know that it is there, in a timeout. */
 const BEATS = 4;
@@ -58,6 +59,13 @@ export interface LinkInit {
   readonly places?: readonly Place[];
 }
 
+/** A call that goes on in UCX. */
+interface Flight {
+  readonly fn: string;
+  readonly request: Address;
+  readonly land: () => void;
+}
+
 /** The frame that was announced last. */
 interface Awaited {
   readonly into: Place;
@@ -74,9 +82,10 @@ export class UcxLink implements Link, Advancing {
   readonly resource: Resource;
   readonly who: string;
   readonly #init: LinkInit;
-  readonly #lane: UcxLane;
+  readonly #endpoint: Endpoint;
   readonly #notices: Messages;
   readonly #frames: Messages;
+  #flights: Flight[] = [];
   readonly #inbox: Bytes[] = [];
   readonly #changes: Changes = new Changes();
   /** The frame in the notice that was taken last. */
@@ -101,18 +110,17 @@ export class UcxLink implements Link, Advancing {
     this.#init = init;
     this.#notices = new Messages(worker, tags.takes);
     this.#frames = new Messages(worker, tags.frames);
-    [this.#lane, this.resource] = allOrNothing("reaching the other side of a ring", () => {
-      // A frame is on its way for as long as its reader does not look, so only the stream shows that a side has ended.
-      const lane = new UcxLane(worker, address, Infinity, { failed: (_mark, error) => this.#suspect(error) });
-      undo.push(() => clearTimeout(this.#verdict)); // closing the lane may begin it
+    [this.#endpoint, this.resource] = allOrNothing("reaching the other side of a ring", () => {
+      const endpoint = new Endpoint(worker, address, undo);
+      undo.push(() => clearTimeout(this.#verdict)); // the connection's end may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
-      undo.push(() => lane.close());
+      undo.push(() => endpoint.end(() => this.#hasLanded()));
       worker.join(this);
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
       undo.push(() => stream.close());
       undo.push(() => this.#changes.tell());
-      return [lane, new Resource({ name: `ring's link to ${name}`, undo })];
+      return [endpoint, new Resource({ name: `ring's link to ${name}`, undo })];
     }, undo);
   }
 
@@ -121,9 +129,12 @@ export class UcxLink implements Link, Advancing {
    * being made (`wireup_ep.c`, an assertion on `pending_count`).
    */
   async met(signal: AbortSignal): Promise<void> {
-    const mark = this.#begin(FLUSH);
-    this.#lane.waitElsewhere(mark).then(() => this.#changes.tell());
-    while (this.#lane.poll(mark) < mark) await this.#change(signal);
+    let hasMet = false;
+    this.#fly("ucp_ep_flush_nbx", ucp().ucp_ep_flush_nbx(this.#endpoint.handle, PLAIN), () => {
+      hasMet = true;
+      this.#changes.tell();
+    });
+    while (!hasMet && this.#failure === undefined) await this.#change(signal);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -165,8 +176,7 @@ export class UcxLink implements Link, Advancing {
     const place = placeFor(length);
     place.bytes.set(bytes);
     place.bytes.set(frame, bytes.length);
-    this.#send(place, length, this.#init.tags.sends);
-    if (this.#lane.isIdle) reuse(place);
+    this.#send(place, length, this.#init.tags.sends, () => reuse(place));
     if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
     this.#said++;
     return true;
@@ -207,42 +217,59 @@ export class UcxLink implements Link, Advancing {
     while (this.#heardOf < this.#said && !isOver()) await this.#changes.next(signal);
   }
 
-  /** Takes what has come. */
-  look(): void {
+  /** Takes what has come, and ends what is over. */
+  look(): boolean {
+    this.#hasLanded();
+    let hasWoken = false;
     try {
       for (let notice; (notice = this.#notices.next(placeForNotice)) !== undefined;) {
         this.#heardOf++;
         this.#inbox.push(notice.into.bytes.slice(0, notice.length));
         reuse(notice.into);
-        this.#changes.tell();
+        hasWoken = this.#changes.tell();
       }
       const awaited = this.#awaited;
-      if (awaited === undefined || awaited.hasCome || this.#isLost) return;
+      if (awaited === undefined || awaited.hasCome || this.#isLost) return hasWoken;
       const frame = this.#frames.next(() => awaited.into);
-      if (frame === undefined) return;
+      if (frame === undefined) return hasWoken;
       const { length } = awaited.into.bytes;
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
-      this.#changes.tell();
+      return this.#changes.tell();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
     }
+    return hasWoken;
   }
 
   /** The place must stay as it is until UCX has sent it. */
-  #send(place: Place, length: number, tag: bigint): void {
-    const count = BigInt(length);
-    this.#begin({
-      fn: "ucp_tag_send_nbx",
-      start: (endpoint, param) => ucp().ucp_tag_send_nbx(endpoint, place.address, count, tag, param),
-    });
+  #send({ address, param }: Place, length: number, tag: bigint, land: () => void = () => {}): void {
+    const { handle } = this.#endpoint;
+    this.#fly("ucp_tag_send_nbx", ucp().ucp_tag_send_nbx(handle, address, BigInt(length), tag, param), land);
   }
 
-  #begin(step: Step): number {
-    const code = this.#lane.give([step]);
-    if (code !== 0) this.#suspect(ucxError(code, step.fn));
-    return this.#lane.given;
+  /** Keeps what a call has begun, and calls `land` once that is over. */
+  #fly(fn: string, request: Address, land: () => void): void {
+    const code = request === NULL ? 0 : codeIn(request);
+    if (code === undefined) this.#flights.push({ fn, request, land });
+    else if (code === 0) land();
+    else this.#suspect(ucxError(code, fn));
+  }
+
+  /** Ends each call that is over. True if none goes on. */
+  #hasLanded(): boolean {
+    const flights = this.#flights;
+    if (flights.length === 0) return true;
+    this.#flights = flights.filter(({ fn, request, land }) => {
+      const code = ucp().ucp_request_check_status(request);
+      if (code === UCS_INPROGRESS) return true;
+      ucp().ucp_request_free(request);
+      if (code !== 0) this.#suspect(ucxError(code, fn));
+      land();
+      return false;
+    });
+    return this.#flights.length === 0;
   }
 
   #isReady(readiness: Readiness): boolean {
@@ -310,5 +337,5 @@ function inside(frame: Place | undefined): Bytes {
 }
 
 function placeForNotice(length: number): Place {
-  return placeFor(Math.min(length, LONGEST));
+  return placeFor(Math.min(length, LONGEST_NOTICE));
 }

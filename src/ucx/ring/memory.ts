@@ -3,7 +3,9 @@
  *
  * @module
  */
-import { NULL } from "../../../ffi/address.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { UCP_OP_ATTR_FIELD_MEMH } from "../../../ffi/ucx/constants.ts";
+import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
 import { bodyOf, type Description, descriptionIn } from "../../channel/description.ts";
 import { asArgument, badMessage } from "../../channel/errors.ts";
 import { decoded, encoded, jsonIn, KINDS } from "../../channel/message.ts";
@@ -21,17 +23,31 @@ import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { bytesAt } from "../../core/native/pin.ts";
 import { API, checks } from "../library.ts";
-import { hostPlaceOf } from "../place.ts";
+import { how } from "../endpoint.ts";
+import { hostPlaceOf, registered } from "../place.ts";
 import type { Bytes, Place } from "./messages.ts";
 
 /** A reader keeps each frame in one memfd, as if it had come by its fd. */
 const FDS = 1;
 
 /** A frame, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
-export function placeOf(mapped: Mapped, argument: string, undo: Undo): Place {
+export function placeOf(context: UcpContextH, mapped: Mapped, argument: string, undo: Undo): Place {
   const { first, byteLength } = extentOf(mapped, argument);
-  const address = hostPlaceOf(first, argument);
-  return { address, bytes: bytesAt(address, byteLength, API, undo) };
+  return placeAt(context, hostPlaceOf(first, argument), byteLength, () => true, undo);
+}
+
+/** Has UCX know a frame's memory, until its end; for ever where it is not idle then. */
+function placeAt(
+  context: UcpContextH,
+  address: Address,
+  byteLength: number,
+  isIdle: () => boolean,
+  undo: Undo,
+): Place {
+  const bytes = bytesAt(address, byteLength, API, undo);
+  const [memh, end] = registered(context, address, byteLength);
+  undo.push(() => isIdle() && end());
+  return { address, bytes, param: how(UCP_OP_ATTR_FIELD_MEMH, { memh }) };
 }
 
 /**
@@ -93,6 +109,7 @@ export interface Room extends Place {
  * @throws {MessageError} if what it says is wrong.
  */
 export function roomFor(
+  context: UcpContextH,
   message: Bytes,
   targets: readonly Target[],
   isIdle: () => boolean,
@@ -108,7 +125,7 @@ export function roomFor(
   const pages = Math.ceil(byteLength / PAGE) * PAGE;
   const address = mapPages(NULL, pages, fd);
   undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
-  const bytes = bytesAt(address, byteLength, API, undo);
+  const place = placeAt(context, address, byteLength, isIdle, undo);
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
-  return { frame, address, bytes, planes: JSON.stringify(planes) };
+  return { ...place, frame, planes: JSON.stringify(planes) };
 }

@@ -13,6 +13,8 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 export interface Place {
   readonly address: Address;
   readonly bytes: Bytes;
+  /** How UCX is called with it. It knows the memory of frames, which it would else register for each transfer. */
+  readonly param: DataView<ArrayBuffer>;
 }
 
 /** Most messages are at most this long; their places are used again. */
@@ -25,7 +27,7 @@ export function placeFor(length: number): Place {
   const spare = length <= SPARE_BYTES ? spares.pop() : undefined;
   if (spare !== undefined) return spare;
   const bytes = new Uint8Array(new ArrayBuffer(Math.max(length, SPARE_BYTES)));
-  return { bytes, address: addressOf(bytes, API) };
+  return { bytes, address: addressOf(bytes, API), param: PLAIN };
 }
 
 /** Keeps a place for later messages. Neither UCX nor its caller may still use it. */
@@ -45,7 +47,7 @@ interface Coming {
 }
 
 /** Where a message comes that is dropped: none of its bytes is copied. */
-const NOWHERE: Place = { address: NULL, bytes: new Uint8Array() };
+const NOWHERE: Place = { address: NULL, bytes: new Uint8Array(), param: PLAIN };
 
 /** Messages that had not come whole when their link ended: UCX may still write into their places. */
 const abandoned = new Set<Coming>();
@@ -112,7 +114,7 @@ export class Messages {
     const length = Number(readUcpTagRecvInfo(info, 0).length);
     const into = placeOf(length);
     const count = BigInt(Math.min(length, into.bytes.length));
-    return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, PLAIN) };
+    return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, into.param) };
   }
 }
 

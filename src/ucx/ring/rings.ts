@@ -81,7 +81,7 @@ export class UcxRings extends Printed {
     const descriptions = frames.map((frame, i) => described(frame, argument(i)));
     const undo: Undo = [];
     return allOrNothing("making a ring", () => {
-      const places = frames.map((frame, i) => placeOf(frame, argument(i), undo));
+      const places = frames.map((frame, i) => placeOf(this.#context, frame, argument(i), undo));
       const worker = new UcpWorker(this.#context, undo);
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
@@ -160,7 +160,7 @@ export class UcxRings extends Printed {
       let link: UcxLink | undefined;
       const isIdle = () => link?.isIdle ?? true;
       const rooms = messages.map((message) => {
-        const room = roomFor(message, targets, isIdle, undo);
+        const room = roomFor(this.#context, message, targets, isIdle, undo);
         frames.use(room.frame);
         return room;
       });
