@@ -3,6 +3,7 @@ import { literal, type Names } from "../core/argument.ts";
 import { BOOLEAN, integer, SECONDS, SIGNAL } from "../core/checks.ts";
 import { ArgumentError, reasonOf } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
+import { withMoment } from "../core/layout/frame_info.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -133,14 +134,17 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     const release = () => undoAll(undo, "releasing an AVFrame");
     const fields = fieldsAt(pointer);
     const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
+    const { facts } = this.#decoding;
     const device = this.#decoding.deviceOf(fields);
     if (device !== undefined) {
       const surface = allOrNothing("describing a frame", () => described(() => device.describe(fields), count), undo);
-      return adoptedSurface(this.#context, surface, access, release) as Frame<Tensor> as Frame<T>;
+      const about = { ...surface, info: withMoment(surface.info, facts) };
+      return adoptedSurface(this.#context, about, access, release) as Frame<Tensor> as Frame<T>;
     }
     const contents = allOrNothing("describing a frame", () => {
       this.#decoding.assertSoftware();
-      return described(() => describe(fields), count);
+      const { moment, ...about } = described(() => describe(fields), count);
+      return { ...about, moment: { ...moment, ...facts } };
     }, undo);
     const ours = allOrNothing("making a frame", () => this.#decoding.pool?.frameOf(contents, access, release), undo);
     return (ours ?? adoptedFrame(this.#context, pointer, contents, access, release)) as Frame<Tensor> as Frame<T>;

@@ -19,7 +19,10 @@ export interface EncodedStream {
   readonly codec?: string;
   /** Bits a second; the encoder chooses if it is left out. */
   readonly bitRate?: number;
-  /** Frames a second: an integer, or a ratio as in `[30000, 1001]`. For video. */
+  /**
+   * Frames a second: an integer, or a ratio as in `[30000, 1001]`; what the first frame's `media.frameRate` says, if it is
+   * left out. For video.
+   */
   readonly frameRate?: number | Ratio;
   /**
    * Seconds that the encoder counts in. If it is left out: one frame of `frameRate`, else the time base of the first frame,
@@ -129,6 +132,7 @@ export class Encoder extends NativeObject {
    * @param frame a frame of this context: decoded, attached, or `graph.map(frame, ffmpeg)`
    * @throws {ArgumentError} for a frame that differs from the first, is not later than the one before, or has a format that
    * the encoder does not take. The encoder goes on.
+   * @throws {DisposedError} if the frame was disposed before its turn came. The encoder goes on.
    * @throws {AccessError} if the bytes are lent for writing.
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */

@@ -209,7 +209,7 @@ export class Encoding {
     const context = made(codec.avcodec_alloc_context3(encoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     const isSound = info.type === "audio";
-    const { frameRate, threads, bitRate } = asked;
+    const { frameRate = info.media?.frameRate, threads, bitRate } = asked;
     const given: Ratio | undefined = from.time_base_num === 0 ? undefined : [from.time_base_num, from.time_base_den];
     const timeBase: Ratio = isSound
       ? [1, info.sampleRate]

@@ -124,6 +124,25 @@ test("x264 in mp4: as many pictures, of the same times, for a file: URL", async 
   assertEquals(seconds.map((at) => Math.round(at * 25)), Array.from({ length: 50 }, (_, i) => i));
 });
 
+test("the frame rate of a decoder's frames is the file's, without being asked for", async (there) => {
+  const path = `${there.folder}/out.mp4`;
+  await transcode(there, await clip("h264.ts"), path, { codec: "mpeg4" }); // counts up to 65535 a second, and .ts 90,000
+  await using decoder = there.ffmpeg.decode(path);
+  assertEquals((await decoder.info()).stream.frameRate, [25, 1]);
+  for await (using frame of decoder) assertEquals(frame.info.media!.frameRate, [25, 1]);
+});
+
+test("frames half a unit beside the encoder's time keep their distance", async (there) => {
+  const path = `${there.folder}/out.mkv`;
+  await using out = there.ffmpeg.encode(path, { codec: "ffv1", frameRate: 30 });
+  for (const pts of [17n, 50n, 83n, 117n, 150n]) { // milliseconds, from the middle of a 30th on
+    await writeGray(there, out, [0], { ...I420, media: { pts, timeBase: [1, 1000] } });
+  }
+  await out.close();
+  const seconds = (await decoded(there, path)).map(({ info: { media } }) => Number(media!.pts) / 1000);
+  assertEquals(seconds.map((at) => Math.round(30 * (at - seconds[0]))), [0, 1, 2, 3, 4]);
+});
+
 test("pictures and sound in one file, whichever comes first", async (there) => {
   const from = await clip("h264.mp4");
   for (const first of ["video", "audio"] as const) {
@@ -212,6 +231,23 @@ test("a frame that is not like the first is refused, and the file goes on", asyn
   await writeGray(there, out, [3]);
   await out.close();
   assertEquals((await decoded(there, `${folder}/out.mkv`)).map(({ bytes }) => bytes[0]), [1, 3]);
+});
+
+test("a frame that is disposed before its turn fails its own write(), and the file goes on", async (there) => {
+  const path = `${there.folder}/out.mkv`;
+  await using out = there.ffmpeg.encode(path, { codec: "ffv1" });
+  const [first, second, third] = await Array.fromAsync(there.ffmpeg.decode(await clip("small.mkv"))).then((all) => {
+    for (const frame of all.splice(3)) frame[Symbol.dispose]();
+    return all;
+  });
+  const writes = [first, second, third].map((frame) => out.write(frame));
+  second[Symbol.dispose]();
+  const [before, failed, after] = await Promise.allSettled(writes);
+  assert(failed.status === "rejected" && failed.reason instanceof DisposedError);
+  assertEquals([before.status, after.status], ["fulfilled", "fulfilled"]);
+  for (const frame of [first, third]) frame[Symbol.dispose]();
+  await out.close();
+  assertEquals((await decoded(there, path)).length, 2);
 });
 
 test("frames have to come in order", async (there) => {
