@@ -69,7 +69,7 @@ export class Source implements UnderlyingSink<Frame> {
 
   async write(frame: Frame): Promise<void> {
     const playback = this.#playback;
-    frameIn(checks, this.#context, frame);
+    frameIn(checks, this.#context, frame, this.#context.on);
     this.#assertCurrent();
     using _ = frame.borrow("read"); // it may wait for room
     await playback.begin();

@@ -1,5 +1,6 @@
 import { isMade } from "../core/argument.ts";
 import type { Checks } from "../core/checks.ts";
+import type { Context } from "../core/graph/context.ts";
 import { rowStrideOf } from "../core/layout/facts.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -10,13 +11,19 @@ import type { MediaContext } from "./context.ts";
 /**
  * A frame that a program hands over to a library.
  *
- * @param context the library's; frames of the context that it stands on are taken as well
+ * @param on the context whose frames are taken as well: the one that the library's stands on, where it takes pictures of
+ * that one's
  * @throws {ArgumentError} for what is no frame of these contexts.
  */
-export function frameIn<T extends Tensor>(checks: Checks, context: MediaContext, frame: Frame<T>): Frame<T> {
+export function frameIn<T extends Tensor>(
+  checks: Checks,
+  context: MediaContext,
+  frame: Frame<T>,
+  on?: Context,
+): Frame<T> {
   if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
   const { context: home } = frame.target;
-  if (home !== context.on) checks.assertHere(home, context, "frame", "it", `Map it: graph.map(frame, ${context.api}).`);
+  if (home !== on) checks.assertHere(home, context, "frame", "it", `Map it: graph.map(frame, ${context.api}).`);
   return frame;
 }
 
