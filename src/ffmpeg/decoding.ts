@@ -387,8 +387,7 @@ export class Decoding {
       ? {}
       : { aspect_num: sampleAspect[0], aspect_den: sampleAspect[1] };
     Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
-    const end = pts + fields.duration;
-    this.#progress?.add(() => this.#partUntil(end));
+    this.#progress?.add(this.#partUntil(pts + fields.duration));
     return true;
   }
 

@@ -1,8 +1,10 @@
+import type { Address } from "../../ffi/address.ts";
 import { isMade } from "../core/argument.ts";
 import type { Checks } from "../core/checks.ts";
 import type { Context } from "../core/graph/context.ts";
 import { rowStrideOf } from "../core/layout/facts.ts";
 import type { Layout } from "../core/layout/layout.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Loan } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
@@ -28,6 +30,21 @@ export function frameIn<T extends Tensor>(
 }
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
+
+/**
+ * How a sink refers to a frame of the library's own memory, which the program may then dispose at once. Undefined for other
+ * memory, which has to stay.
+ *
+ * @param refer takes a reference, until the list is undone
+ */
+export function referring(
+  context: MediaContext,
+  { rawHandle, target }: Frame,
+  refer: (own: Address, undo: Undo) => void,
+): ((undo: Undo) => void) | undefined {
+  if (rawHandle === undefined || target.context !== context) return undefined;
+  return (undo) => refer(rawHandle as Address, undo);
+}
 
 /** The object that a frame was lent by, which is in use until the library has no reference to its memory. */
 export function lentUntilLetGo<R>({ resource }: Frame, { object, flags }: Loan<R>): R {
