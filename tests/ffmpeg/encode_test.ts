@@ -21,6 +21,7 @@ import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { runModule } from "../process.ts";
+import { avutil } from "../../src/ffmpeg/library.ts";
 import { bytesOf } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -48,6 +49,12 @@ function test(name: string, fn: (there: There) => unknown, lacking = missing): v
       assertOpenFds(fds);
     },
   });
+}
+
+/** What comes of pixels that an encoder does not take: later releases list none where samepage looks, and FFmpeg refuses. */
+function noFormat(words: string): [error: typeof InteropError, words: string] {
+  const isListed = missing === undefined && avutil().structs.SupportedFormats !== undefined;
+  return isListed ? [ArgumentError, words] : [NativeCallError, "avcodec_open2 failed"];
 }
 
 const names = (folder: string) => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
@@ -171,7 +178,7 @@ test("what a file's name stands for is encoded where no encoder is named", async
     await using out = there.ffmpeg.encode(path);
     const isPng = name === "a.png";
     if (name === "a.gif") {
-      await assertRejects(() => writeGray(there, out, [9]), ArgumentError, "gif takes rgb8, bgr8");
+      await assertRejects(() => writeGray(there, out, [9]), ...noFormat("gif takes rgb8, bgr8"));
       continue;
     }
     const colour = name === "a.jpg" ? { colour: { range: "full" as const } } : {};
@@ -233,6 +240,16 @@ test("a frame that is not like the first is refused, and the file goes on", asyn
   assertEquals((await decoded(there, `${folder}/out.mkv`)).map(({ bytes }) => bytes[0]), [1, 3]);
 });
 
+test("refused with the first frame: pixels that the encoder does not take", async (there) => {
+  const out = there.ffmpeg.encode(`${there.folder}/a.avi`, { codec: "huffyuv" });
+  await assertRejects(
+    () => writeGray(there, out, [9]),
+    ...noFormat("frame: huffyuv takes yuv422p, rgb24, bgra, and not yuv420p"),
+  );
+  await out[Symbol.asyncDispose]();
+  assertEquals(names(there.folder), []);
+});
+
 test("a frame that is disposed before its turn fails its own write(), and the file goes on", async (there) => {
   const path = `${there.folder}/out.mkv`;
   await using out = there.ffmpeg.encode(path, { codec: "ffv1" });
@@ -269,12 +286,6 @@ test("frames have to come in order", async (there) => {
 });
 
 const wrongs: readonly (readonly [name: string, path: string, options: EncodeOptions, words: RegExp])[] = [
-  [
-    "pixels that the encoder does not take",
-    "a.avi",
-    { codec: "huffyuv" },
-    /^frame: huffyuv takes yuv422p, rgb24, bgra, and not yuv420p/,
-  ],
   ["an encoder of sound", "a.mkv", { codec: "aac" }, /^codec: aac encodes no video/],
   ["a codec that the file cannot have", "a.mp4", { codec: "huffyuv" }, /^codec: /],
   ["sound alone in the file", "a.wav", {}, /^codec: FFmpeg has no encoder of video .*a\.wav/],
@@ -407,6 +418,7 @@ test("a full disk is an error, and leaves no file", async (there) => {
 
 test("a frame that an encoder keeps can be read and not written, by the host and by a kernel", async (there) => {
   const { ffmpeg, folder } = there;
+  if (!ffmpeg.name.startsWith("FFmpeg 5.")) return; // later ones' ffv1 keeps none
   using cl = openOpenCL("pocl");
   using graph = new MapperGraph([host, ffmpeg, cl]);
   using picture = host.allocateFrame(I420, { rowAlign: 64 });
