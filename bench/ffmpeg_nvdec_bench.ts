@@ -1,5 +1,8 @@
 // A frame of 1080p that the GPU decodes (NVDEC), and a preview of it on the host: by a kernel, in place, and from the whole
 // frame, which comes to the host for that. Making the preview there is left out: it would take the others longer still.
+//
+// One clip goes no faster than NVDEC decodes it, whatever is done with its frames: "decoding alone" says how fast that is.
+// A GPU has several decoders, so that with several clips the copies show.
 
 import type { Frame } from "@samepage/interop";
 import type { CudaTensor } from "@samepage/interop/cuda";
@@ -32,56 +35,64 @@ async function* framesOf(ffmpeg: FFmpegContext): AsyncGenerator<Frame<CudaTensor
   }
 }
 
-/** Does something with each frame. */
-function onFrames(work: (frame: Frame<CudaTensor>) => void): Operation {
-  const frames = framesOf(FFmpegContext.open({ on: gpu().cuda }));
+/** Does something with each frame of so many clips, by turns. All are decoded at the same time. */
+function onFrames(clips: number, work: (frame: Frame<CudaTensor>) => void): Operation {
+  const ffmpeg = FFmpegContext.open({ on: gpu().cuda });
+  const frames = Array.from({ length: clips }, () => framesOf(ffmpeg));
   return {
     async run(count) {
       for (let i = 0; i < count; i++) {
-        using frame = (await frames.next()).value!;
+        using frame = (await frames[i % clips].next()).value!;
         work(frame);
       }
     },
   };
 }
 
-function copyingToPages(): Operation {
+function copyingToPages(clips: number): Operation {
   const { cuda } = gpu();
   const planes = [new Uint8Array(WIDTH * HEIGHT), new Uint8Array(WIDTH * HEIGHT / 2)];
-  return onFrames((frame) => frame.planes.forEach((plane, i) => cuda.stream.read(plane, planes[i], { at: "dense" })));
+  return onFrames(
+    clips,
+    (frame) => frame.planes.forEach((plane, i) => cuda.stream.read(plane, planes[i], { at: "dense" })),
+  );
 }
 
-function copyingToPinned(): Operation {
+function copyingToPinned(clips: number): Operation {
   const { cuda } = gpu();
   const shapes = [[HEIGHT, WIDTH], [HEIGHT / 2, WIDTH / 2, 2]];
   const planes = shapes.map((shape) => cuda.pinned.allocate({ shape, dtype: "u8" }));
-  return onFrames((frame) => {
+  return onFrames(clips, (frame) => {
     frame.planes.forEach((plane, i) => cuda.stream.copy(plane, planes[i]));
     cuda.stream.finish();
   });
 }
 
-function inPlace(): Operation {
+function inPlace(clips: number): Operation {
   const previews = new Previews(gpu().cuda, WIDTH, HEIGHT);
   let seen = 0;
-  return onFrames((frame) => previews.make(frame, (rgb) => void (seen += rgb[0])));
+  return onFrames(clips, (frame) => previews.make(frame, (rgb) => void (seen += rgb[0])));
 }
 
-function decodingAlone(): Operation {
-  return onFrames(() => {});
+function decodingAlone(clips: number): Operation {
+  return onFrames(clips, () => {});
 }
 
-if (noCuda() === undefined && missingClips() === undefined && !(openOr(coding) instanceof InteropError)) {
+const isHere = noCuda() === undefined && missingClips() === undefined && !(openOr(coding) instanceof InteropError);
+
+for (const clips of isHere ? [1, 8] : []) {
   figure({
-    id: "ffmpeg-nvdec-preview",
-    title: "a frame of 1080p by NVDEC, and a 256-wide preview on the host",
+    id: `ffmpeg-nvdec-${clips === 1 ? "preview" : "previews"}`,
+    title: `a frame of 1080p by NVDEC, of ${
+      clips === 1 ? "one clip" : `${clips} clips`
+    }, and a 256-wide preview on the host`,
     on: "cuda",
     goal: faster(2),
     ways: [
-      moving(WHOLE, here("FFmpeg, cudaMemcpy of the frame", copyingToPages)),
-      moving(PREVIEW, here("samepage", inPlace)),
-      moving(WHOLE, here("FFmpeg, cudaMemcpy to pinned memory", copyingToPinned)),
-      moving(0, here("decoding alone", decodingAlone)),
+      moving(WHOLE, here("FFmpeg, cudaMemcpy of the frame", () => copyingToPages(clips))),
+      moving(PREVIEW, here("samepage", () => inPlace(clips))),
+      moving(WHOLE, here("FFmpeg, cudaMemcpy to pinned memory", () => copyingToPinned(clips))),
+      moving(0, here("decoding alone", () => decodingAlone(clips))),
     ],
   });
 }

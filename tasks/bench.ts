@@ -50,6 +50,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "vaapi",
     "ffmpeg",
     "ffmpeg_clip",
+    "ffmpeg_mpeg4",
     "gstreamer",
     "gstreamer_pipeline",
     "pipeline",

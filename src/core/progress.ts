@@ -1,4 +1,19 @@
+import { type Names, optionsIn } from "./argument.ts";
+import type { Checks, Rule } from "./checks.ts";
 import type { Undo } from "./life/undo.ts";
+
+/** Whether a program wants to see how far work has come, and how many frames there will be, where it knows that. */
+export type ProgressWanted = boolean | { readonly frames: number };
+
+const WANTED: Names<Exclude<ProgressWanted, boolean>> = { frames: true };
+
+/** What such an option has to be. */
+export const PROGRESS: Rule = (checks: Checks, value, argument) => {
+  if (typeof value === "boolean") return;
+  if (typeof value !== "object") throw checks.wrongKind(argument, "a boolean or { frames }", value);
+  const { frames } = optionsIn(value as Exclude<ProgressWanted, boolean>, WANTED, argument);
+  checks.assertInteger(frames, `${argument}.frames`, 1, Number.MAX_SAFE_INTEGER);
+};
 
 /** The least time between two drawings, in milliseconds. */
 const EVERY_MS = 100;
@@ -12,21 +27,28 @@ let drawn: Progress | undefined;
 /** How far long work has come, as one line on the terminal. For backends. */
 export class Progress {
   readonly #begin = performance.now();
+  /** How many frames there will be. */
+  readonly #frames: number | undefined;
   #last = -Infinity;
   #count = 0;
   #part: number | undefined;
 
-  /** Undefined unless it is asked for and stderr is a terminal. `undo` ends the line, whatever ends the work. */
-  static of(isAsked: boolean, undo: Undo): Progress | undefined {
-    if (!isAsked || !Deno.stderr.isTerminal()) return undefined;
-    const progress = new Progress();
+  private constructor(wanted: ProgressWanted) {
+    this.#frames = typeof wanted === "object" ? wanted.frames : undefined;
+  }
+
+  /** Undefined unless it is wanted and stderr is a terminal. `undo` ends the line, whatever ends the work. */
+  static of(wanted: ProgressWanted, undo: Undo): Progress | undefined {
+    if (wanted === false || !Deno.stderr.isTerminal()) return undefined;
+    const progress = new Progress(wanted);
     undo.push(() => progress.#end());
     return progress;
   }
 
-  /** Counts a frame. `partOf` says how much is done after so many, from 0 to 1; undefined where that is unknown. */
-  add(partOf: (count: number) => number | undefined): void {
-    this.#part = partOf(++this.#count) ?? this.#part;
+  /** Counts a frame. `part` is how much is done, from 0 to 1, where that is known by other means than their number. */
+  add(part: number | undefined = undefined): void {
+    this.#count++;
+    this.#part = part ?? (this.#frames === undefined ? this.#part : this.#count / this.#frames);
     const now = performance.now();
     if (now - this.#last < EVERY_MS || (drawn ??= this) !== this) return;
     this.#last = now;

@@ -155,7 +155,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
    * ```
    */
   avFrame(frame: Frame): Address {
-    frameIn(checks, this, frame);
+    frameIn(checks, this, frame, this.on);
     const hardware = frame.target.context === this ? undefined : this.#hardware;
     this.resource.assertLive();
     return lentUntilLetGo(frame, lend(this.spares, frame, hardware));

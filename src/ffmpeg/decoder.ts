@@ -3,6 +3,7 @@ import { literal, type Names } from "../core/argument.ts";
 import { BOOLEAN, integer, SECONDS, SIGNAL } from "../core/checks.ts";
 import { ArgumentError, reasonOf } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
+import { withMoment } from "../core/layout/frame_info.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -131,19 +132,23 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   #frame(pointer: Address, count: number): Frame<T> {
     const undo = this.#decoding.take(pointer);
     const release = () => undoAll(undo, "releasing an AVFrame");
+    const frame: Frame = allOrNothing(`making frame ${count}`, () => this.#frameOver(pointer, count, release), undo);
+    return frame as Frame<T>;
+  }
+
+  #frameOver(pointer: Address, count: number, release: () => void): Frame {
+    const { facts, pool } = this.#decoding;
     const fields = fieldsAt(pointer);
     const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
     const device = this.#decoding.deviceOf(fields);
     if (device !== undefined) {
-      const surface = allOrNothing("describing a frame", () => described(() => device.describe(fields), count), undo);
-      return adoptedSurface(this.#context, surface, access, release) as Frame<Tensor> as Frame<T>;
+      const { info, ...about } = described(() => device.describe(fields), count);
+      return adoptedSurface(this.#context, { ...about, info: withMoment(info, facts) }, access, release);
     }
-    const contents = allOrNothing("describing a frame", () => {
-      this.#decoding.assertSoftware();
-      return described(() => describe(fields), count);
-    }, undo);
-    const ours = allOrNothing("making a frame", () => this.#decoding.pool?.frameOf(contents, access, release), undo);
-    return (ours ?? adoptedFrame(this.#context, pointer, contents, access, release)) as Frame<Tensor> as Frame<T>;
+    this.#decoding.assertSoftware();
+    const { moment, ...about } = described(() => describe(fields), count);
+    const contents = { ...about, moment: { ...moment, ...facts } };
+    return pool?.frameOf(contents, access, release) ?? adoptedFrame(this.#context, pointer, contents, access, release);
   }
 }
 

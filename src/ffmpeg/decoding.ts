@@ -5,6 +5,7 @@ import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN, ENOSYS } from "../../ffi/libc/errors.ts";
 import { InteropError } from "../core/errors.ts";
+import type { MediaFacts } from "../core/layout/frame_info.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeCalls } from "../core/life/native_calls.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -163,6 +164,11 @@ export class Decoding {
     const undo = this.#waiting.get(frame)!;
     this.#waiting.delete(frame);
     return undo;
+  }
+
+  /** What the stream says of each of its frames. */
+  get facts(): MediaFacts {
+    return this.#stream!.facts;
   }
 
   /** The device whose memory a frame is in; undefined for a frame of software. */
@@ -381,8 +387,7 @@ export class Decoding {
       ? {}
       : { aspect_num: sampleAspect[0], aspect_den: sampleAspect[1] };
     Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
-    const end = pts + fields.duration;
-    this.#progress?.add(() => this.#partUntil(end));
+    this.#progress?.add(this.#partUntil(pts + fields.duration));
     return true;
   }
 

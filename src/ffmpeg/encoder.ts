@@ -1,4 +1,4 @@
-import { type Names, object, optionsIn } from "../core/argument.ts";
+import { type Names, object } from "../core/argument.ts";
 import { integer, SIGNAL, TEXT } from "../core/checks.ts";
 import { createFile } from "../core/file_source.ts";
 import { type Ratio, ratioIn } from "../core/layout/ratio.ts";
@@ -7,6 +7,7 @@ import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import { PROGRESS, type ProgressWanted } from "../core/progress.ts";
 import { frameIn } from "../media/given.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Asked, Encoding } from "./encoding.ts";
@@ -19,7 +20,10 @@ export interface EncodedStream {
   readonly codec?: string;
   /** Bits a second; the encoder chooses if it is left out. */
   readonly bitRate?: number;
-  /** Frames a second: an integer, or a ratio as in `[30000, 1001]`. For video. */
+  /**
+   * Frames a second: an integer, or a ratio as in `[30000, 1001]`; what the first frame's `media.frameRate` says, if it is
+   * left out. For video.
+   */
   readonly frameRate?: number | Ratio;
   /**
    * Seconds that the encoder counts in. If it is left out: one frame of `frameRate`, else the time base of the first frame,
@@ -43,7 +47,7 @@ export interface EncodeOptions extends EncodedStream {
    * many will come, `{ frames: 250 }` shows how much is left as well. One line is shown at a time, whatever else has
    * `progress`.
    */
-  readonly progress?: boolean | { readonly frames: number };
+  readonly progress?: ProgressWanted;
 }
 
 const MOST_THREADS = 1024;
@@ -54,19 +58,8 @@ const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = {
 };
 const NAMES: Names<EncodeOptions> = {
   ...{ ...SOUND, frameRate: true, timeBase: true },
-  ...{ audio: true, signal: SIGNAL, progress: true },
+  ...{ audio: true, signal: SIGNAL, progress: PROGRESS },
 };
-const PROGRESS: Names<{ readonly frames: number }> = { frames: true };
-
-/** How many frames will come, where the program says so. */
-function framesIn(progress: NonNullable<EncodeOptions["progress"]>): number | undefined {
-  if (typeof progress === "boolean") return undefined;
-  if (typeof progress !== "object") throw checks.wrongKind("progress", "a boolean or { frames }", progress);
-  const { frames } = optionsIn(progress, PROGRESS, "progress");
-  checks.assertInteger(frames, "progress.frames", 1, Number.MAX_SAFE_INTEGER);
-  return frames;
-}
-
 function streamIn(
   { codec, bitRate, frameRate, timeBase, threads = 0, options = {} }: EncodedStream,
   medium: Asked["medium"],
@@ -105,11 +98,10 @@ export class Encoder extends NativeObject {
     const { audio, signal, progress = false, ...own } = checks.optionsIn(given, NAMES);
     const streams = [streamIn(own, audio === undefined ? undefined : "video")];
     if (audio !== undefined) streams.push(streamIn(checks.optionsIn(audio, SOUND, "audio"), "audio"));
-    const attended = { signal, progress: progress !== false, frames: framesIn(progress) };
     signal?.throwIfAborted();
     this.#context = context;
     this.#encoding = allOrNothing("opening a file to write", (undo) => {
-      return new Encoding(context, streams, attended, createFile("ffmpeg", path, undo), undo);
+      return new Encoding(context, streams, { signal, progress }, createFile("ffmpeg", path, undo), undo);
     });
     this.resource = this.#encoding.calls.resource;
     finalizers.register(this, this.resource, this);
@@ -129,6 +121,7 @@ export class Encoder extends NativeObject {
    * @param frame a frame of this context: decoded, attached, or `graph.map(frame, ffmpeg)`
    * @throws {ArgumentError} for a frame that differs from the first, is not later than the one before, or has a format that
    * the encoder does not take. The encoder goes on.
+   * @throws {DisposedError} if the frame was disposed before its turn came. The encoder goes on.
    * @throws {AccessError} if the bytes are lent for writing.
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */

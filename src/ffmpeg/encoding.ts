@@ -12,15 +12,16 @@ import { type Ratio, rescaled } from "../core/layout/ratio.ts";
 import { assertSameKind, Timeline } from "../core/layout/sequence.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeCalls } from "../core/life/native_calls.ts";
-import type { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { Progress } from "../core/progress.ts";
+import { Progress, type ProgressWanted } from "../core/progress.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
+import { referring } from "../media/given.ts";
+import type { FFmpegContext } from "./context.ts";
 import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./encoders.ts";
-import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
+import { type Fields, fieldsAt, freed } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
 import { reportLog, takeLog } from "./log.ts";
@@ -37,13 +38,6 @@ export interface Asked {
   readonly frameRate: Ratio | undefined;
   readonly timeBase: Ratio | undefined;
   readonly options: readonly (readonly [name: string, value: string])[];
-}
-
-/** How a program attends to it: what ends it, and whether it sees how far it has come, of so many frames. */
-export interface Attended {
-  readonly signal: AbortSignal | undefined;
-  readonly progress: boolean;
-  readonly frames: number | undefined;
 }
 
 /** Words of the memory that calls on other threads use, and that outlives a Worker: the file, and each stream's options. */
@@ -71,7 +65,7 @@ export class Encoding {
   /** The frames that FFmpeg has references to. */
   readonly keep: NativeKeep<FFmpegTensor> = new NativeKeep(LET_GO);
   readonly #asked: readonly Asked[];
-  readonly #spares: SpareFrames;
+  readonly #home: FFmpegContext;
   readonly #undo: Undo;
   readonly #file: NewFile;
   readonly #path: string;
@@ -84,33 +78,24 @@ export class Encoding {
   /** Packets of the stream that came first, until the other is there. */
   readonly #early: (readonly [stream: Stream, packet: Address])[] = [];
   readonly #progress: Progress | undefined;
-  readonly #frames: number | undefined;
   #closing: Promise<void> | undefined;
 
   /** Takes `undo` over, which removes the file. */
   constructor(
-    { resource: owner, spares }: { readonly resource: Resource; readonly spares: SpareFrames },
+    home: FFmpegContext,
     streams: readonly Asked[],
-    { signal, progress, frames }: Attended,
+    { signal, progress }: { readonly signal: AbortSignal | undefined; readonly progress: ProgressWanted },
     { file, path }: { readonly file: NewFile; readonly path: string },
     undo: Undo,
   ) {
-    [this.#spares, this.#asked, this.#undo, this.#file, this.#path] = [spares, streams, undo, file, path];
-    this.#frames = frames;
+    [this.#home, this.#asked, this.#undo, this.#file, this.#path] = [home, streams, undo, file, path];
     this.#words = new CallbackWords(OPTIONS + streams.length, undo);
     undo.push(() => this.keep.letGo());
     this.#progress = Progress.of(progress, undo);
     this.#openFile();
     const { keep } = this;
-    this.calls = new NativeCalls({
-      name: "FFmpeg encoder",
-      owner,
-      undo,
-      signal,
-      error: failure,
-      after: reportLog,
-      keep,
-    });
+    const name = "FFmpeg encoder";
+    this.calls = new NativeCalls({ name, owner: home.resource, undo, signal, error: failure, after: reportLog, keep });
   }
 
   write(frame: Frame<FFmpegTensor>): Promise<void> {
@@ -125,7 +110,7 @@ export class Encoding {
         const stream = found ?? await this.#open(frame.info, fields);
         setTime(stream, frame.info, fields);
         await this.calls.orEnd(() => this.#send(stream, pointer));
-        this.#progress?.add((count) => this.#frames && count / this.#frames);
+        this.#progress?.add();
       } finally {
         freed(pointer);
         this.keep.letGo();
@@ -154,11 +139,10 @@ export class Encoding {
 
   /** An AVFrame over a frame's memory, which is lent for as long as FFmpeg keeps it. */
   #lend(frame: Frame<FFmpegTensor>): Address {
-    const { rawHandle } = frame; // of FFmpeg's memory
-    const refer = rawHandle === undefined
-      ? undefined
-      : (undo: Undo) => check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
-    return this.keep.lend(frame, refer, (lent) => lend(this.#spares, lent));
+    const refer = referring(this.#home, frame, (own, undo) => {
+      check(avutil().fns.av_frame_ref(newFrame(undo), own), "av_frame_ref");
+    });
+    return this.keep.lend(frame, refer, (lent) => lend(this.#home.spares, lent));
   }
 
   #openFile(): void {
@@ -209,7 +193,7 @@ export class Encoding {
     const context = made(codec.avcodec_alloc_context3(encoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     const isSound = info.type === "audio";
-    const { frameRate, threads, bitRate } = asked;
+    const { frameRate = info.media?.frameRate, threads, bitRate } = asked;
     const given: Ratio | undefined = from.time_base_num === 0 ? undefined : [from.time_base_num, from.time_base_den];
     const timeBase: Ratio = isSound
       ? [1, info.sampleRate]

@@ -83,9 +83,14 @@ export function silence(object: Address, undo: Undo): void {
 /** Warns of what FFmpeg has said since the last call: `[h264 @ 0x7f…] text`, without the address. */
 export function reportLog(): void {
   log?.ring.report((line) => {
-    const [name] = ADDRESS.exec(line) ?? [];
-    return name !== undefined && stopped.has(name) ? "" : line.replaceAll(ADDRESSES, "]");
+    return isOfStopped(line) ? "" : line.replaceAll(ADDRESSES, "]");
   });
+}
+
+/** The parser of a packet that was cut is an object of FFmpeg's own, without a name. */
+function isOfStopped(line: string): boolean {
+  if (stopped.size === 0) return false;
+  return line.startsWith("[NULL @") || stopped.has(ADDRESS.exec(line)?.[0] ?? "");
 }
 
 const ADDRESS = / @ 0x[0-9a-f]+\]/;

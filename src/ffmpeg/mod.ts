@@ -8,6 +8,7 @@ export { type MediaAttach, MediaContext } from "../media/context.ts";
 export { type DecodeOptions, Decoder } from "./decoder.ts";
 export { type EncodedStream, type EncodeOptions, Encoder } from "./encoder.ts";
 export type { FileSource } from "../core/file_source.ts";
+export type { ProgressWanted } from "../core/progress.ts";
 export type { MediaInfo, StreamInfo } from "./streams.ts";
 export type { Ratio } from "../core/layout/ratio.ts";
 export { FFmpegTensor } from "./memory.ts";

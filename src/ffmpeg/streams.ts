@@ -4,6 +4,7 @@ import { AV_TIME_BASE } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { DType } from "../core/layout/dtype.ts";
+import type { MediaFacts } from "../core/layout/frame_info.ts";
 import type { Ratio } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
@@ -32,7 +33,7 @@ export interface StreamInfo {
   readonly height?: number;
   /** FFmpeg's name of the pixel format, or the type of a sample. */
   readonly format?: string | DType;
-  /** Frames a second, on average. */
+  /** Frames a second, on average. `frame.info.media` has it where it is the same throughout. */
   readonly frameRate?: Ratio;
   /** A pixel's width by its height. */
   readonly sampleAspect?: Ratio;
@@ -58,6 +59,8 @@ export interface MediaInfo {
 export interface OpenStream {
   readonly address: Address;
   readonly info: StreamInfo;
+  /** What holds for each of its frames, and no AVFrame says. */
+  readonly facts: MediaFacts;
 }
 
 const TYPES = new Map<number, StreamInfo["type"]>([
@@ -72,7 +75,9 @@ export function streamsOf(context: Address): OpenStream[] {
   const addresses = nb_streams === 0 ? undefined : viewAt(streams, 8 * nb_streams, "ffmpeg");
   return Array.from({ length: nb_streams }, (_, i) => {
     const address = addresses!.getBigUint64(8 * i, true) as Address;
-    return { address, info: infoOf(struct.at("AVStream", address)) };
+    const stream = struct.at("AVStream", address);
+    const info = infoOf(stream);
+    return { address, info, facts: known({ frameRate: isSteady(stream) ? info.frameRate : undefined }) };
   });
 }
 
@@ -100,6 +105,12 @@ function infoOf(stream: InMemory<Structs["AVStream"]>): StreamInfo {
     }),
     ...known(about),
   });
+}
+
+/** True where all frames are shown for as long, as far as FFmpeg has seen. */
+function isSteady(stream: InMemory<Structs["AVStream"]>): boolean {
+  const { avg_frame_rate_num, avg_frame_rate_den, r_frame_rate_num, r_frame_rate_den } = stream;
+  return avg_frame_rate_num * r_frame_rate_den === r_frame_rate_num * avg_frame_rate_den;
 }
 
 function ratio(numerator: number, denominator: number): Ratio | undefined {

@@ -38,7 +38,7 @@ export function isLent(memory: Address): boolean {
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
-  frameIn(checks, context, frame);
+  frameIn(checks, context, frame, context.on);
   const picture = frame.target.context === context ? undefined : context.on!.natives!.pictureOf(frame);
   const { planes: places } = frame.described;
   const strides = picture === undefined

@@ -7,7 +7,7 @@ import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { Timeline } from "../core/layout/sequence.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { frameIn } from "../media/given.ts";
+import { frameIn, referring } from "../media/given.ts";
 import { capsOf, haveSameCaps, NANOSECONDS, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { lend } from "./lent.ts";
@@ -69,13 +69,17 @@ export class Source implements UnderlyingSink<Frame> {
 
   async write(frame: Frame): Promise<void> {
     const playback = this.#playback;
-    frameIn(checks, this.#context, frame);
+    frameIn(checks, this.#context, frame, this.#context.on);
     this.#assertCurrent();
     using _ = frame.borrow("read"); // it may wait for room
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
-    const buffer = playback.keep.lend(frame, referrerOf(this.#context, frame), (lent) => lend(this.#context, lent));
+    const buffer = playback.keep.lend(
+      frame,
+      referring(this.#context, frame, refer),
+      (lent) => lend(this.#context, lent),
+    );
     try {
       this.#setTime(frame.info, buffer);
       const isNative = frame.target.context !== this.#context;
@@ -159,17 +163,7 @@ function lengthOf(info: FrameInfo): bigint | undefined {
   return frameRate && nanoseconds(1n, { timeBase: [frameRate[1], frameRate[0]] }, 0n);
 }
 
-/**
- * Takes a reference to a frame of GStreamer's own memory, which the program may then dispose at once. A frame of another
- * API has a handle that is no GstBuffer.
- */
-function referrerOf(
-  context: GStreamerContext,
-  { rawHandle, target }: Frame,
-): ((undo: Undo) => void) | undefined {
-  if (rawHandle === undefined || target.context !== context) return undefined;
-  return (undo) => {
-    gst().gst_mini_object_ref(rawHandle as Address);
-    undo.push(() => unreference(rawHandle as Address));
-  };
+function refer(buffer: Address, undo: Undo): void {
+  gst().gst_mini_object_ref(buffer);
+  undo.push(() => unreference(buffer));
 }

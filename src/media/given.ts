@@ -1,7 +1,10 @@
+import type { Address } from "../../ffi/address.ts";
 import { isMade } from "../core/argument.ts";
 import type { Checks } from "../core/checks.ts";
+import type { Context } from "../core/graph/context.ts";
 import { rowStrideOf } from "../core/layout/facts.ts";
 import type { Layout } from "../core/layout/layout.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Loan } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
@@ -10,17 +13,38 @@ import type { MediaContext } from "./context.ts";
 /**
  * A frame that a program hands over to a library.
  *
- * @param context the library's; frames of the context that it stands on are taken as well
+ * @param on the context whose frames are taken as well: the one that the library's stands on, where it takes pictures of
+ * that one's
  * @throws {ArgumentError} for what is no frame of these contexts.
  */
-export function frameIn<T extends Tensor>(checks: Checks, context: MediaContext, frame: Frame<T>): Frame<T> {
+export function frameIn<T extends Tensor>(
+  checks: Checks,
+  context: MediaContext,
+  frame: Frame<T>,
+  on?: Context,
+): Frame<T> {
   if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
   const { context: home } = frame.target;
-  if (home !== context.on) checks.assertHere(home, context, "frame", "it", `Map it: graph.map(frame, ${context.api}).`);
+  if (home !== on) checks.assertHere(home, context, "frame", "it", `Map it: graph.map(frame, ${context.api}).`);
   return frame;
 }
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
+
+/**
+ * How a sink refers to a frame of the library's own memory, which the program may then dispose at once. Undefined for other
+ * memory, which has to stay.
+ *
+ * @param refer takes a reference, until the list is undone
+ */
+export function referring(
+  context: MediaContext,
+  { rawHandle, target }: Frame,
+  refer: (own: Address, undo: Undo) => void,
+): ((undo: Undo) => void) | undefined {
+  if (rawHandle === undefined || target.context !== context) return undefined;
+  return (undo) => refer(rawHandle as Address, undo);
+}
 
 /** The object that a frame was lent by, which is in use until the library has no reference to its memory. */
 export function lentUntilLetGo<R>({ resource }: Frame, { object, flags }: Loan<R>): R {

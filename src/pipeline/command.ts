@@ -1,5 +1,5 @@
 import { messageOf } from "../core/errors.ts";
-import type { EncodeOptions, FFmpegContext, MediaInfo } from "../ffmpeg/mod.ts";
+import type { FFmpegContext } from "../ffmpeg/mod.ts";
 import type { InferenceContext } from "../inference/context.ts";
 import type { Session } from "../inference/session.ts";
 import type { OpenCLContext, OpenCLKernel } from "../opencl/mod.ts";
@@ -65,8 +65,7 @@ async function run(clip: string, options: Options): Promise<void> {
   using open = new DisposableStack();
   const { FFmpegContext } = await import("../ffmpeg/mod.ts");
   const ffmpeg = open.use(FFmpegContext.open());
-  const { stream: { frameRate } } = await infoOf(ffmpeg, clip);
-  const stages = await stagesFor(ffmpeg, options, frameRate === undefined ? {} : { frameRate }, open);
+  const stages = await stagesFor(ffmpeg, options, open);
   const all = pipeline(decode(ffmpeg, clip), ...stages, { frames: Number(options.frames ?? 4), progress: true });
   if (options.explain !== undefined) {
     await using explained = all;
@@ -75,11 +74,6 @@ async function run(clip: string, options: Options): Promise<void> {
   }
   const figures = await all.run();
   console.log(options.json === undefined ? `${figures}` : JSON.stringify(figures, undefined, 2));
-}
-
-async function infoOf(ffmpeg: FFmpegContext, clip: string): Promise<MediaInfo> {
-  await using decoder = ffmpeg.decode(clip);
-  return await decoder.info();
 }
 
 async function assertFile(path: string): Promise<void> {
@@ -93,7 +87,6 @@ async function assertFile(path: string): Promise<void> {
 async function stagesFor(
   ffmpeg: FFmpegContext,
   { filter, kernel: name, detect, out, codec }: Options,
-  rate: Pick<EncodeOptions, "frameRate">,
   open: DisposableStack,
 ): Promise<readonly Piece[]> {
   const stages: Piece[] = [];
@@ -110,7 +103,7 @@ async function stagesFor(
       stages.push(model, ...(filter === undefined ? [copy()] : []), outline());
     }
   }
-  if (out !== undefined) stages.push(encode(ffmpeg, out, codec === undefined ? rate : { ...rate, codec }));
+  if (out !== undefined) stages.push(encode(ffmpeg, out, codec === undefined ? {} : { codec }));
   return stages;
 }
 

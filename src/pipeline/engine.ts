@@ -619,7 +619,7 @@ export class Engine implements Run {
     this.#left++;
     this.#latency += performance.now() - began;
     this.#watch.moved();
-    this.#progress?.add(() => undefined);
+    this.#progress?.add();
   }
 
   #dispose(travellers: readonly Traveller[]): void {

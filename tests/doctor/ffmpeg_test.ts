@@ -1,6 +1,9 @@
 // What the doctor says of FFmpeg: which one it is, or why none is used.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import * as hw from "../../ffi/avhwcontext57/constants.ts";
+import { hardwareTraits } from "../../src/doctor/ffmpeg/mod.ts";
+import { VERSIONS } from "../../src/ffmpeg/versions.ts";
 import { buildFrames, NEWER } from "../ffmpeg/frames.ts";
 import { reported } from "./run.ts";
 
@@ -30,6 +33,17 @@ Deno.test({
       assertEquals(edges.filter((one) => one.edge === edge).map(({ open }) => open), [true], edge);
     }
   },
+});
+
+Deno.test("doctor: FFmpeg's frames of Vulkan are closed in the releases whose are not known", () => {
+  const built = new Map([[hw.AV_HWDEVICE_TYPE_VAAPI, "vaapi"], [hw.AV_HWDEVICE_TYPE_VULKAN, "vulkan"]]);
+  const said = (major: number) =>
+    Object.fromEntries(hardwareTraits(built, VERSIONS.get(major)!).map(({ label, text }) => [label, text]));
+  assertEquals(said(57)["hardware frames"], "vaapi (on vaapi), vulkan (on vulkan)");
+  assertEquals([said(59)["hardware frames"], said(59).closed], [
+    "vaapi (on vaapi)",
+    "vulkan: samepage knows these frames in FFmpeg 5.1",
+  ]);
 });
 
 Deno.test("doctor: without FFmpeg all else is there", async () => {

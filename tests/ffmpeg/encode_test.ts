@@ -21,6 +21,7 @@ import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { runModule } from "../process.ts";
+import { avutil } from "../../src/ffmpeg/library.ts";
 import { bytesOf } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -48,6 +49,12 @@ function test(name: string, fn: (there: There) => unknown, lacking = missing): v
       assertOpenFds(fds);
     },
   });
+}
+
+/** What comes of pixels that an encoder does not take: later releases list none where samepage looks, and FFmpeg refuses. */
+function noFormat(words: string): [error: typeof InteropError, words: string] {
+  const isListed = missing === undefined && avutil().structs.SupportedFormats !== undefined;
+  return isListed ? [ArgumentError, words] : [NativeCallError, "avcodec_open2 failed"];
 }
 
 const names = (folder: string) => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
@@ -124,6 +131,25 @@ test("x264 in mp4: as many pictures, of the same times, for a file: URL", async 
   assertEquals(seconds.map((at) => Math.round(at * 25)), Array.from({ length: 50 }, (_, i) => i));
 });
 
+test("the frame rate of a decoder's frames is the file's, without being asked for", async (there) => {
+  const path = `${there.folder}/out.mp4`;
+  await transcode(there, await clip("h264.ts"), path, { codec: "mpeg4" }); // counts up to 65535 a second, and .ts 90,000
+  await using decoder = there.ffmpeg.decode(path);
+  assertEquals((await decoder.info()).stream.frameRate, [25, 1]);
+  for await (using frame of decoder) assertEquals(frame.info.media!.frameRate, [25, 1]);
+});
+
+test("frames half a unit beside the encoder's time keep their distance", async (there) => {
+  const path = `${there.folder}/out.mkv`;
+  await using out = there.ffmpeg.encode(path, { codec: "ffv1", frameRate: 30 });
+  for (const pts of [17n, 50n, 83n, 117n, 150n]) { // milliseconds, from the middle of a 30th on
+    await writeGray(there, out, [0], { ...I420, media: { pts, timeBase: [1, 1000] } });
+  }
+  await out.close();
+  const seconds = (await decoded(there, path)).map(({ info: { media } }) => Number(media!.pts) / 1000);
+  assertEquals(seconds.map((at) => Math.round(30 * (at - seconds[0]))), [0, 1, 2, 3, 4]);
+});
+
 test("pictures and sound in one file, whichever comes first", async (there) => {
   const from = await clip("h264.mp4");
   for (const first of ["video", "audio"] as const) {
@@ -152,7 +178,7 @@ test("what a file's name stands for is encoded where no encoder is named", async
     await using out = there.ffmpeg.encode(path);
     const isPng = name === "a.png";
     if (name === "a.gif") {
-      await assertRejects(() => writeGray(there, out, [9]), ArgumentError, "gif takes rgb8, bgr8");
+      await assertRejects(() => writeGray(there, out, [9]), ...noFormat("gif takes rgb8, bgr8"));
       continue;
     }
     const colour = name === "a.jpg" ? { colour: { range: "full" as const } } : {};
@@ -214,6 +240,33 @@ test("a frame that is not like the first is refused, and the file goes on", asyn
   assertEquals((await decoded(there, `${folder}/out.mkv`)).map(({ bytes }) => bytes[0]), [1, 3]);
 });
 
+test("refused with the first frame: pixels that the encoder does not take", async (there) => {
+  const out = there.ffmpeg.encode(`${there.folder}/a.avi`, { codec: "huffyuv" });
+  await assertRejects(
+    () => writeGray(there, out, [9]),
+    ...noFormat("frame: huffyuv takes yuv422p, rgb24, bgra, and not yuv420p"),
+  );
+  await out[Symbol.asyncDispose]();
+  assertEquals(names(there.folder), []);
+});
+
+test("a frame that is disposed before its turn fails its own write(), and the file goes on", async (there) => {
+  const path = `${there.folder}/out.mkv`;
+  await using out = there.ffmpeg.encode(path, { codec: "ffv1" });
+  const [first, second, third] = await Array.fromAsync(there.ffmpeg.decode(await clip("small.mkv"))).then((all) => {
+    for (const frame of all.splice(3)) frame[Symbol.dispose]();
+    return all;
+  });
+  const writes = [first, second, third].map((frame) => out.write(frame));
+  second[Symbol.dispose]();
+  const [before, failed, after] = await Promise.allSettled(writes);
+  assert(failed.status === "rejected" && failed.reason instanceof DisposedError);
+  assertEquals([before.status, after.status], ["fulfilled", "fulfilled"]);
+  for (const frame of [first, third]) frame[Symbol.dispose]();
+  await out.close();
+  assertEquals((await decoded(there, path)).length, 2);
+});
+
 test("frames have to come in order", async (there) => {
   const { ffmpeg, graph, folder } = there;
   await using out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", timeBase: [1, 1000] });
@@ -233,12 +286,6 @@ test("frames have to come in order", async (there) => {
 });
 
 const wrongs: readonly (readonly [name: string, path: string, options: EncodeOptions, words: RegExp])[] = [
-  [
-    "pixels that the encoder does not take",
-    "a.avi",
-    { codec: "huffyuv" },
-    /^frame: huffyuv takes yuv422p, rgb24, bgra, and not yuv420p/,
-  ],
   ["an encoder of sound", "a.mkv", { codec: "aac" }, /^codec: aac encodes no video/],
   ["a codec that the file cannot have", "a.mp4", { codec: "huffyuv" }, /^codec: /],
   ["sound alone in the file", "a.wav", {}, /^codec: FFmpeg has no encoder of video .*a\.wav/],
@@ -371,6 +418,7 @@ test("a full disk is an error, and leaves no file", async (there) => {
 
 test("a frame that an encoder keeps can be read and not written, by the host and by a kernel", async (there) => {
   const { ffmpeg, folder } = there;
+  if (!ffmpeg.name.startsWith("FFmpeg 5.")) return; // later ones' ffv1 keeps none
   using cl = openOpenCL("pocl");
   using graph = new MapperGraph([host, ffmpeg, cl]);
   using picture = host.allocateFrame(I420, { rowAlign: 64 });

@@ -11,7 +11,7 @@ import * as v61 from "../../ffi/avutil61/constants.ts";
 const isHere = await hasWheels(FFMPEG_8);
 const FILES = [
   ...["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts", "decode_test.ts"],
-  ...["into_test.ts", "pool_test.ts", "log_test.ts", "nvdec_test.ts"],
+  ...["encode_test.ts", "into_test.ts", "pool_test.ts", "log_test.ts", "nvdec_test.ts"],
 ];
 
 /** Runs Deno here, with variables. Returns what it prints. */

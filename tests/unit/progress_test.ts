@@ -6,7 +6,6 @@ const WORK = `
   import { Progress } from "./src/core/progress.ts";
   import { undoAll } from "./src/core/life/undo.ts";
   const [undo, second] = [[], []];
-  const half = (count) => count / 200;
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 `;
 
@@ -24,7 +23,7 @@ Deno.test("Progress draws one line, ten times a second at most, and ends it", as
     const progress = Progress.of(true, undo);
     const begin = performance.now();
     for (let i = 0; i < 100; i++) {
-      progress.add(half);
+      progress.add((i + 1) / 200);
       await pause(4);
     }
     undoAll(undo, "ending");
@@ -40,8 +39,13 @@ Deno.test("Progress draws one line, ten times a second at most, and ends it", as
   for (const line of drawn) assert(!line.includes("\n"), line);
 });
 
+Deno.test("Progress shows how many of the frames are done, where the program has said how many come", async () => {
+  const drawn = await shownIn(80, `Progress.of({ frames: 4 }, undo).add(); undoAll(undo, "ending");`);
+  assertMatch(drawn.at(-1)!, /^█{5}░{15} 25 %, 1 frames, /);
+});
+
 Deno.test("Progress shows no part of what nobody knows", async () => {
-  const drawn = await shownIn(80, `Progress.of(true, undo).add(() => undefined); undoAll(undo, "ending");`);
+  const drawn = await shownIn(80, `Progress.of(true, undo).add(); undoAll(undo, "ending");`);
   assertMatch(drawn.at(-1)!, /^1 frames, \d+\.\d a second\r\n$/);
 });
 
@@ -52,11 +56,11 @@ Deno.test("Progress draws one line at a time", async () => {
     performance.now = () => 5000; // less than a tenth of a second goes by
     const [progress, third] = [[Progress.of(true, undo), Progress.of(true, second)], []];
     Progress.of(true, third);
-    for (let i = 0; i < 2; i++) progress[0].add(() => undefined);
-    for (let i = 0; i < 40; i++) progress[1].add(() => undefined);
+    for (let i = 0; i < 2; i++) progress[0].add();
+    for (let i = 0; i < 40; i++) progress[1].add();
     undoAll(third, "ending");
     undoAll(undo, "ending");
-    progress[1].add(() => undefined);
+    progress[1].add();
     undoAll(second, "ending");
   `,
   );
@@ -64,7 +68,7 @@ Deno.test("Progress draws one line at a time", async () => {
 });
 
 Deno.test("Progress keeps to one line of a narrow terminal", async () => {
-  const drawn = await shownIn(24, `Progress.of(true, undo).add(half); undoAll(undo, "ending");`);
+  const drawn = await shownIn(24, `Progress.of(true, undo).add(0.5); undoAll(undo, "ending");`);
   for (const line of drawn) assert(line.trimEnd().length <= 23, line);
 });
 
@@ -77,10 +81,10 @@ Deno.test("Progress writes nothing where stderr is no terminal, nor unless it is
       const { stderr } = await new Deno.Command(Deno.execPath(), { args, stdout: "inherit", stderr: "piped" }).output();
       console.log(JSON.stringify(new TextDecoder().decode(stderr)));
     } else {
-      Progress.of(true, undo)?.add(half);
+      Progress.of(true, undo)?.add(0.5);
       undoAll(undo, "ending");
     }
-    Progress.of(false, undo)?.add(half);
+    Progress.of(false, undo)?.add(0.5);
   `,
   );
   assertEquals(drawn, ['""\r\n']);
@@ -94,10 +98,10 @@ Deno.test("Progress goes on where its terminal is gone", async () => {
       ${WORK}
       Deno.addSignalListener("SIGHUP", () => {});
       const progress = Progress.of(true, undo);
-      progress.add(half);
+      progress.add(0.5);
       Deno.kill(Deno.ppid, "SIGKILL"); // \`script\`, whose terminal it is
       await pause(200);
-      progress.add(half);
+      progress.add(0.5);
       undoAll(undo, "ending");
       Deno.writeTextFileSync(${JSON.stringify(path)}, "went on");
       Deno.exit();

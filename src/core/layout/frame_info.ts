@@ -511,7 +511,7 @@ export function mediaFacts(given: MediaFacts): MediaFacts {
 }
 
 /** The same frame with the facts of its moment besides, which are not checked. */
-export function withMoment(info: FrameInfo, moment: MediaFacts | undefined): FrameInfo {
+export function withMoment<I extends FrameInfo>(info: I, moment: MediaFacts | undefined): I {
   if (moment === undefined) return info;
   return Object.freeze(withJson({ ...info, media: Object.freeze({ ...info.media, ...moment }) }));
 }

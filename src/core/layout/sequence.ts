@@ -30,6 +30,8 @@ export class Timeline {
   /** Seconds that it counts. */
   readonly timeBase: Ratio;
   readonly #checks: Checks;
+  /** What times are counted from: the first that was counted in such units. */
+  #from: { readonly pts: bigint; readonly timeBase: Ratio; readonly at: bigint } | undefined;
   #last: bigint | undefined;
   #next = 0n;
 
@@ -45,7 +47,7 @@ export class Timeline {
    * @throws {ArgumentError} for one that is not later than the one before.
    */
   add({ pts, timeBase }: MediaFacts, length: bigint): bigint {
-    const at = pts === undefined || timeBase === undefined ? this.#next : rescaled(pts, timeBase, this.timeBase);
+    const at = pts === undefined || timeBase === undefined ? this.#next : this.#timeOf(pts, timeBase);
     if (this.#last !== undefined && at <= this.#last) {
       const seconds = `of ${this.timeBase.join("/")} seconds`;
       const why = `the frame is shown at ${at}, and the one before at ${this.#last}, ${seconds}.`;
@@ -53,5 +55,13 @@ export class Timeline {
     }
     [this.#last, this.#next] = [at, at + length];
     return at;
+  }
+
+  /** Each time is rounded like the first: frames half a unit beside this timeline's would fall together otherwise. */
+  #timeOf(pts: bigint, timeBase: Ratio): bigint {
+    if (this.#from === undefined || String(this.#from.timeBase) !== String(timeBase)) {
+      this.#from = { pts, timeBase, at: rescaled(pts, timeBase, this.timeBase) };
+    }
+    return this.#from.at + rescaled(pts - this.#from.pts, timeBase, this.timeBase);
   }
 }

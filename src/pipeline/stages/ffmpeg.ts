@@ -103,7 +103,7 @@ export function images(ffmpeg: FFmpegContext, files: Iterable<FileSource> | Asyn
       for await (const file of files) {
         await using decoder = ffmpeg.decode(file, { signal });
         for await (const frame of decoder) {
-          const { pts: _, timeBase: __, duration: ___, ...media } = frame.info.media ?? {};
+          const { pts: _, timeBase: __, duration: ___, frameRate: ____, ...media } = frame.info.media ?? {};
           const info = withMoment({ ...frame.info, media: {} }, media);
           yield new ReusedFrame(frame, frame.name).lend(frame.access, () => frame[Symbol.dispose](), { info });
           break;

@@ -143,6 +143,19 @@ export default table(import.meta, {
     }),
     says: ["2"],
   },
+  "a surface for an encoder, which reads memory of the host's": {
+    ...row(async ({ ffmpeg, made }) => {
+      const folder = await Deno.makeTempDir();
+      try {
+        using frame = ffmpeg.attach(made.pointer);
+        await using out = ffmpeg.encode(`${folder}/a.mkv`, { codec: "ffv1" });
+        await out.write(any(frame));
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    }, wrong("frame", /belongs to .*, and not to FFmpeg/, /graph\.map\(frame, ffmpeg\)/)),
+    flags: ["-A"],
+  },
   "a hardware frame that is freed under its frame": {
     ...row(({ ffmpeg, made }) => {
       const clone = made.clone();
