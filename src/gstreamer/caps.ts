@@ -16,7 +16,7 @@ import type { PixelsFormat } from "../media/formats.ts";
 import { checks, gst, gstAudio, gstVideo, made, takenText } from "./library.ts";
 import type { NativeMemory } from "./native_memory.ts";
 import { miniObjectAt, structs, unreference } from "./objects.ts";
-import { fieldsOf } from "./structure.ts";
+import { fieldOf } from "./structure.ts";
 
 /** What caps say of the pictures of a stream. */
 export interface Pictures {
@@ -109,22 +109,25 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
   }
   const name = textAt(gst().gst_structure_get_name(gst().gst_caps_get_structure(caps, 0)))!;
   const features = gst().gst_caps_get_features(caps, 0);
-  const areTextures = gst().gst_caps_features_contains(features, cString("memory:GLMemory")) !== 0;
-  if (name === "video/x-raw") return { name, areTextures, pictures: picturesOf(caps) };
+  const are = (memory: string) => gst().gst_caps_features_contains(features, cString(`memory:${memory}`)) !== 0;
+  const areTextures = are("GLMemory");
+  if (name === "video/x-raw") {
+    return { name, areTextures, pictures: are("DMABuf") ? picturesInDmaBufs(caps) : picturesOf(caps) };
+  }
   return { name, areTextures, ...name === "audio/x-raw" && { sound: soundOf(caps) } };
 }
 
 type VideoInfo = InMemory<typeof GstVideoInfo>;
 
-function picturesOf(given: Address): Pictures {
-  const { "drm-format": drm } = Object.fromEntries(fieldsOf(gst().gst_caps_get_structure(given, 0)));
-  if (typeof drm !== "string") return picturesIn(given);
+function picturesInDmaBufs(given: Address): Pictures {
+  const drm = fieldOf(gst().gst_caps_get_structure(given, 0), "drm-format");
+  if (typeof drm !== "string") return picturesOf(given);
   const { caps: text, modifier } = outOfDrm(textOf(given), drm);
   const caps = capsFrom(text);
-  return thenUndo("reading caps", () => ({ ...picturesIn(caps), modifier }), [() => unreference(caps)]);
+  return thenUndo("reading caps", () => ({ ...picturesOf(caps), modifier }), [() => unreference(caps)]);
 }
 
-function picturesIn(caps: Address): Pictures {
+function picturesOf(caps: Address): Pictures {
   const info = structs.GstVideoInfo.blank();
   if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("gst_video_info_from_caps");
   const { width, height, interlace_mode } = info;

@@ -115,7 +115,9 @@ export default table(import.meta, {
       let block: ReturnType<typeof host.allocate> | undefined;
       const allocate = (layout: unknown) => block ??= host.allocate(layout as Parameters<typeof host.allocate>[0]);
       const options = { into: any({ allocate }), slots: 1 };
-      for await (using _ of first.sink("out", options)) for await (using _ of second.sink("out", options)) continue;
+      for await (using _first of first.sink("out", options)) {
+        for await (using _second of second.sink("out", options)) continue;
+      }
     },
     fails: { error: AccessError, api: "core", message: /lent/, hint: /Dispose that first/ },
   },
