@@ -92,7 +92,7 @@ test("sound with a plane a channel goes into a pipeline, each channel from where
   const writer = pipeline.source("in", info).getWriter();
   using sound = host.allocateFrame(info, { rowAlign: 64 });
   for (const [i, plane] of sound.planes.entries()) {
-    plane.view().set(Int16Array.from([1, 2, 3, 4], (sample) => 10 * (i + 1) + sample));
+    (plane.view() as Int16Array).set([1, 2, 3, 4].map((sample) => 10 * (i + 1) + sample));
   }
   {
     await using mapped = open.graph.map(sound, open.gst, { access: "read" }) as Frame;
