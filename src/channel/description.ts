@@ -10,8 +10,7 @@ import {
   type Colour,
   type FrameInfo,
   frameInfo,
-  IMAGE_FORMATS,
-  type ImageFormat,
+  imageFormatOf,
   imageInfo,
   type MediaFacts,
   mediaFacts,
@@ -201,7 +200,7 @@ function infoIn({ image, audio }: Readonly<Record<string, unknown>>): FrameInfo 
 function imageIn(image: unknown): FrameInfo {
   const given = record(image, "image", ["fourcc", "width", "height", "modifier"], ["colour"]);
   const fourcc = whole(given.fourcc, "image.fourcc");
-  const format = (Object.keys(IMAGE_FORMATS) as ImageFormat[]).find((name) => IMAGE_FORMATS[name].fourcc === fourcc);
+  const format = imageFormatOf(fourcc);
   if (format === undefined) throw badMessage("image.fourcc", `no format of samepage's has the fourcc ${fourcc}.`);
   const init = {
     format,

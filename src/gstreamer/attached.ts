@@ -35,12 +35,12 @@ export function attachedFrame(
   const isDownloaded = caps?.areTextures === false;
   const isNative = native !== undefined && given.kinds.every((kind) => native.kinds.includes(kind)) &&
     !(isDownloaded && native.kinds === TEXTURES);
-  if (!isNative) assertInMemory(given, isDownloaded);
+  if (!isNative) assertInMemory(given, isDownloaded, caps?.pictures?.modifier);
   const held = new HeldBuffer(given, wanted, isNative ? native : undefined);
   const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
   const { moment } = given;
   const frame = isNative
-    ? nativeFrame(context, native, held, { info: withMoment(info, moment), planes })
+    ? nativeFrame(context, native, held, { info: withMoment(info, moment), planes }, caps?.pictures?.modifier)
     : frameInMemory(context, held, { info, planes }, moment, pool);
   readMetas(held, frame);
   return frame;
@@ -71,6 +71,7 @@ function nativeFrame(
   native: NativeMemory,
   held: HeldBuffer,
   { info, planes }: HeldStream,
+  modifier?: bigint,
 ): Frame {
   const { blocks, access, handle } = held;
   const picture = held.allOrNothing(() => {
@@ -84,7 +85,7 @@ function nativeFrame(
     const places = planes.map(([object, { byteOffset, strides }]) => {
       return { object, offset: Number(blocks[object].address) + byteOffset, stride: strides[0] };
     });
-    return { info, picture: { objects, planes: places } };
+    return { info, picture: { objects, planes: places, ...modifier !== undefined && { modifier } } };
   });
   return frameOfPicture(context, picture, access, () => held.release("unused"));
 }
@@ -176,8 +177,8 @@ function picture({ video, crop }: Metas, blocks: readonly HeldBlock[], caps: Cap
     const hint = "attachBytes() has its bytes; in front of an appsink, decodebin makes frames of them.";
     throw checks.wrong("caps", `${what}: what it holds is not known.`, hint);
   }
-  const format = formats.at(whole.format, "pointer");
-  if (said !== undefined && said.format !== whole.format) {
+  const format = formats.at(said?.modifier === undefined ? whole.format : said.format, "pointer");
+  if (said !== undefined && said.modifier === undefined && said.format !== whole.format) {
     const other = formats.at(said.format, "caps").name;
     throw checks.wrong("caps", `they have ${other}, and the GstVideoMeta of its buffer has ${format.name}.`);
   }

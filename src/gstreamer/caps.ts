@@ -7,13 +7,16 @@ import type { DType } from "../core/layout/dtype.ts";
 import { CODED_FACTS, codedFacts, codeOf, colourOf, known, nameIn } from "../core/layout/facts.ts";
 import type { AudioInfo, Colour, FrameInfo, MediaFacts, PixelsInfo } from "../core/layout/frame_info.ts";
 import { rescaled } from "../core/layout/ratio.ts";
+import { thenUndo } from "../core/life/undo.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
+import { outOfDrm } from "./drm.ts";
 import { formats } from "./formats.ts";
 import type { PixelsFormat } from "../media/formats.ts";
 import { checks, gst, gstAudio, gstVideo, made, takenText } from "./library.ts";
 import type { NativeMemory } from "./native_memory.ts";
 import { miniObjectAt, structs, unreference } from "./objects.ts";
+import { fieldOf } from "./structure.ts";
 
 /** What caps say of the pictures of a stream. */
 export interface Pictures {
@@ -25,6 +28,8 @@ export interface Pictures {
   readonly places: readonly Place[];
   readonly colour?: Colour;
   readonly media: MediaFacts;
+  /** The DRM format modifier, where they have the format as DRM does. */
+  readonly modifier?: bigint;
 }
 
 /** Where a plane begins in a buffer, and how far it is from a row to the next. */
@@ -104,12 +109,23 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
   }
   const name = textAt(gst().gst_structure_get_name(gst().gst_caps_get_structure(caps, 0)))!;
   const features = gst().gst_caps_get_features(caps, 0);
-  const areTextures = gst().gst_caps_features_contains(features, cString("memory:GLMemory")) !== 0;
-  if (name === "video/x-raw") return { name, areTextures, pictures: picturesOf(caps) };
+  const are = (memory: string) => gst().gst_caps_features_contains(features, cString(`memory:${memory}`)) !== 0;
+  const areTextures = are("GLMemory");
+  if (name === "video/x-raw") {
+    return { name, areTextures, pictures: are("DMABuf") ? picturesInDmaBufs(caps) : picturesOf(caps) };
+  }
   return { name, areTextures, ...name === "audio/x-raw" && { sound: soundOf(caps) } };
 }
 
 type VideoInfo = InMemory<typeof GstVideoInfo>;
+
+function picturesInDmaBufs(given: Address): Pictures {
+  const drm = fieldOf(gst().gst_caps_get_structure(given, 0), "drm-format");
+  if (typeof drm !== "string") return picturesOf(given);
+  const { caps: text, modifier } = outOfDrm(textOf(given), drm);
+  const caps = capsFrom(text);
+  return thenUndo("reading caps", () => ({ ...picturesOf(caps), modifier }), [() => unreference(caps)]);
+}
 
 function picturesOf(caps: Address): Pictures {
   const info = structs.GstVideoInfo.blank();
@@ -230,10 +246,14 @@ const MOST_CHANNELS = 64;
 /** New caps of such frames, which are the caller's. @param native the memory that they are in, if not the CPU's */
 export function capsOf(info: FrameInfo, native?: NativeMemory): Address {
   const caps = capsInMemory(info);
-  if (native === undefined || native.inCaps === "") return caps;
-  const text = takenText(gst().gst_caps_to_string(caps))!;
+  if (native?.inCaps === undefined) return caps;
+  const text = textOf(caps);
   unreference(caps);
-  return capsFrom(text.replace("video/x-raw", `video/x-raw${native.inCaps}`));
+  return capsFrom(native.inCaps(text, info));
+}
+
+function textOf(caps: Address): string {
+  return takenText(gst().gst_caps_to_string(caps))!;
 }
 
 function capsInMemory(info: FrameInfo): Address {
@@ -248,7 +268,7 @@ function capsInMemory(info: FrameInfo): Address {
 
 /** What caps say of a frame. */
 const SAID = [
-  ...["type", "format", "width", "height", "planes", "colour"] as const,
+  ...["type", "format", "modifier", "width", "height", "planes", "colour"] as const,
   ...["sampleRate", "channels", "layout"] as const,
 ] as const;
 const SAID_OF_MEDIA = [...CODED_FACTS, "sampleAspect", "frameRate"] as const;

@@ -1,14 +1,15 @@
 import type { Address } from "../../ffi/address.ts";
 import { GST_FD_MEMORY_FLAG_DONT_CLOSE } from "../../ffi/gst_allocators/constants.ts";
 import type { NativePicture } from "../core/contract.ts";
+import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Undo } from "../core/life/undo.ts";
+import { inDrm } from "./drm.ts";
 import { gst, gstAllocators, made } from "./library.ts";
 import type { NativeMemory, WrappedMemory } from "./native_memory.ts";
 
 /** GStreamer's memory that is an fd. */
 export class DmaBufs implements NativeMemory {
   readonly kinds = ["dmabuf"];
-  readonly inCaps = "";
   /** Made when it is first asked for. */
   #allocator: Address | undefined;
 
@@ -16,6 +17,10 @@ export class DmaBufs implements NativeMemory {
     undo.push(() => {
       if (this.#allocator !== undefined) gst().gst_object_unref(this.#allocator);
     });
+  }
+
+  inCaps(caps: string, info: FrameInfo): string {
+    return info.type === "image" && info.modifier !== 0n ? inDrm(caps, info) : caps;
   }
 
   objectOf(memory: Address): bigint {

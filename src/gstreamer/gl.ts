@@ -22,7 +22,6 @@ const TARGET = "gst_gl_memory_get_texture_target";
 /** A context of GStreamer's own, with a thread of GStreamer's, which shares its textures with one of a program's. */
 export class SharedGl implements NativeMemory {
   readonly kinds = TEXTURES;
-  readonly inCaps = "(memory:GLMemory), texture-target=2D";
   readonly mapFlags = GST_MAP_GL; // which has its pixels in the texture
   /** A GstGLContext. */
   readonly #context: Address;
@@ -61,6 +60,10 @@ export class SharedGl implements NativeMemory {
     const buffer = made(gst().gst_buffer_new(), "gst_buffer_new");
     undo.push(() => unreference(buffer));
     this.#sync = made(gl.gst_buffer_add_gl_sync_meta(this.#context, buffer), "gst_buffer_add_gl_sync_meta");
+  }
+
+  inCaps(caps: string): string {
+    return caps.replace("video/x-raw", "video/x-raw(memory:GLMemory), texture-target=2D");
   }
 
   objectOf(memory: Address): bigint {

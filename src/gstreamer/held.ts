@@ -136,7 +136,11 @@ function kindOf(allocator: Address): string {
  * @param isDownloaded the caps say that textures have come down to the CPU: an element is there to do it
  * @throws {ArgumentError} for memory whose bytes the CPU sees only in a copy.
  */
-export function assertInMemory({ kinds }: Given, isDownloaded = false): void {
+export function assertInMemory({ kinds }: Given, isDownloaded = false, modifier = 0n): void {
+  if (modifier !== 0n) {
+    const what = `its pixels lie as the DRM modifier 0x${modifier.toString(16)} says, and the CPU wants row after row.`;
+    throw checks.wrong("caps", what, "Attach it by GStreamerContext.open({ on: dmabuf }).");
+  }
   for (const kind of kinds) {
     const elsewhere = TEXTURES.includes(kind) ? IN_TEXTURES : ELSEWHERE[kind];
     if (elsewhere === undefined || elsewhere === IN_TEXTURES && isDownloaded) continue;

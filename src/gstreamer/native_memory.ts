@@ -17,8 +17,8 @@ export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemory
 export interface NativeMemory {
   /** GStreamer's names of such allocators. */
   readonly kinds: readonly string[];
-  /** What caps say of such memory, behind the kind of the stream; "" for what they say nothing of. */
-  readonly inCaps: string;
+  /** The caps of frames in such memory, by those of frames in the CPU's; left out where they are the same. */
+  inCaps?(caps: string, info: FrameInfo): string;
   /** How it is mapped for as long as its frame lives; undefined for memory that needs no map. */
   readonly mapFlags?: number;
   /** The other API's object: an fd, a texture. */

@@ -97,7 +97,11 @@ export class Pipeline extends NativeObject {
     return this.#inside.playback.go(GST_STATE_PLAYING);
   }
 
-  /** Has it stand still where it is. Returns once each sink has a frame. @throws as {@link play}. */
+  /**
+   * Has it stand still where it is. Returns once each sink has a frame. A pipeline that is about to play gets that far first.
+   *
+   * @throws as {@link play}.
+   */
   pause(): Promise<void> {
     return this.#inside.playback.go(GST_STATE_PAUSED);
   }

@@ -144,8 +144,12 @@ export class Playback {
 
   /** The same as `ask`, by the program, and returns once the state is reached. */
   async go(state: State): Promise<void> {
-    this.#isPaused = state === GST_STATE_PAUSED;
-    await this.#assertReached(state);
+    const isPaused = this.#isPaused = state === GST_STATE_PAUSED;
+    // A pipeline that is asked to pause in the middle of another change may never report that it has.
+    const states = isPaused && !this.isStopped ? [this.#wanted, state] : [state];
+    for (const one of states) {
+      if (!await this.#reach(one) || isPaused !== this.#isPaused) throw overtaken(state);
+    }
   }
 
   /** Has it stand still at its first frames, unless it has begun. */
@@ -154,10 +158,7 @@ export class Playback {
   }
 
   async #assertReached(state: State): Promise<void> {
-    if (await this.#reach(state)) return;
-    throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
-      ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
-    });
+    if (!await this.#reach(state)) throw overtaken(state);
   }
 
   /** Returns false where it was asked for another state meanwhile. */
@@ -259,8 +260,11 @@ function named(kind: string, name: string): string {
   return `Name one in the description: ${kind} name=${name}.`;
 }
 
-function inWords(state: State): string {
-  return textAt(gst().gst_element_state_get_name(state))!;
+function overtaken(state: State): InteropError {
+  const name = textAt(gst().gst_element_state_get_name(state))!;
+  return new InteropError(`The pipeline was asked for another state before it was ${name}.`, {
+    ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
+  });
 }
 
 function stateError(fn: string) {

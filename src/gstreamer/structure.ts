@@ -35,6 +35,12 @@ export function fieldsOf(structure: Address): [name: string, value: unknown][] {
   return fields;
 }
 
+/** A field of a GstStructure; undefined if it has none of that name that is plain data. */
+export function fieldOf(structure: Address, name: string): unknown {
+  const value = gst().gst_structure_get_value(structure, cString(name));
+  return value === NULL ? undefined : valueAt(value);
+}
+
 /** A new GstStructure. Numbers are doubles where `isReal` says so, or they are not whole. */
 export function newStructure(
   name: string,

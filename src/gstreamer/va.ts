@@ -10,7 +10,6 @@ import { unreference } from "./objects.ts";
 /** The elements of VA-API work on a program's display, and their surfaces are that display's. */
 export class SharedVa implements NativeMemory {
   readonly kinds = ["VAMemory"];
-  readonly inCaps = "(memory:VAMemory)";
   readonly #display: Address;
   readonly said: Address;
 

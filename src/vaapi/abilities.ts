@@ -7,6 +7,7 @@ import {
   writeVAConfigAttrib,
 } from "../../ffi/va/structs.ts";
 import { NativeCallError } from "../core/errors.ts";
+import { fourccText } from "../core/layout/frame_info.ts";
 import { thenUndo } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Address } from "../../ffi/address.ts";
@@ -30,10 +31,6 @@ export interface VaapiConfig {
   readonly height: { readonly min: number | undefined; readonly max: number | undefined };
   /** Why the driver does not describe it, though it lists it. */
   readonly refused: string | undefined;
-}
-
-export function fourccText(fourcc: number): string {
-  return String.fromCharCode(...[0, 8, 16, 24].map((shift) => (fourcc >>> shift) & 0xff)).trimEnd();
 }
 
 function namesIn(bits: number, prefix: string): string[] {

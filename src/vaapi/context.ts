@@ -10,7 +10,14 @@ import { Proofs } from "../core/device/proofs.ts";
 import type { Reason } from "../core/errors.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
-import { type FrameInfo, type ImageFormat, type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info.ts";
+import {
+  fourccText,
+  type FrameInfo,
+  type ImageFormat,
+  type ImageInfo,
+  imageOf,
+  planeLayouts,
+} from "../core/layout/frame_info.ts";
 import { describeLayout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
@@ -22,7 +29,7 @@ import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { tensorOver } from "../core/tensors/over.ts";
-import { configsOf, fourccText, imageFormatsOf, type VaapiConfig } from "./abilities.ts";
+import { configsOf, imageFormatsOf, type VaapiConfig } from "./abilities.ts";
 import { modifiersIn, pictureIn, poolSizeIn, surfaceIdIn } from "./arguments.ts";
 import type { VaapiBase } from "./base.ts";
 import { attachedDisplay, type Display, openDisplay } from "./display.ts";

@@ -1,6 +1,6 @@
 import * as va from "../../ffi/va/constants.ts";
-import { fourccText, type VaapiConfig } from "./abilities.ts";
-import type { ImageFormat } from "../core/layout/frame_info.ts";
+import type { VaapiConfig } from "./abilities.ts";
+import { fourccText, type ImageFormat } from "../core/layout/frame_info.ts";
 
 export interface VaapiFormat {
   readonly fourcc: number;

@@ -1,10 +1,14 @@
 /** What caps say of frames, and of which frames they say the same. */
-import { assertEquals } from "@std/assert";
-import { type AudioInfo, type FrameInfo, imageInfo } from "@samepage/interop";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { ArgumentError, type AudioInfo, type FrameInfo, imageInfo } from "@samepage/interop";
 import { frameInfo } from "../../src/core/layout/frame_info.ts";
 import { capsOf, haveSameCaps } from "../../src/gstreamer/caps.ts";
+import { formats } from "../../src/gstreamer/formats.ts";
 import { gst, takenText } from "../../src/gstreamer/library.ts";
+import { DmaBufs } from "../../src/gstreamer/dmabuf.ts";
+import type { NativeMemory } from "../../src/gstreamer/native_memory.ts";
 import { unreference } from "../../src/gstreamer/objects.ts";
+import { CBuffer, memory } from "./buffers.ts";
 import { testOpen } from "./open.ts";
 
 const IMAGE = imageInfo({ format: "NV12", width: 64, height: 48 });
@@ -40,8 +44,8 @@ const INFOS: readonly FrameInfo[] = [
   { ...SOUND, layout: "planar" },
 ];
 
-function textOf(info: FrameInfo): string {
-  const caps = capsOf(info);
+function textOf(info: FrameInfo, native?: NativeMemory): string {
+  const caps = capsOf(info, native);
   const text = takenText(gst().gst_caps_to_string(caps))!;
   unreference(caps);
   return text;
@@ -58,4 +62,37 @@ testOpen("haveSameCaps() is true of infos that caps say the same of, and of no o
     }
   }
   assertEquals(same, INFOS.length + 4 * 3 + 2 + 2);
+});
+
+testOpen("capsOf() has the format of dma-bufs as DRM does where their rows do not follow one another", ({ gst }) => {
+  const dmaBufs = new DmaBufs([]);
+  assertEquals(textOf(IMAGE, dmaBufs), textOf(IMAGE));
+  for (const [format, code] of [["NV12", "NV12"], ["I420", "YU12"], ["BGRA", "AR24"], ["GRAY8", "R8  "]] as const) {
+    const caps = textOf(imageInfo({ format, width: 64, height: 48, modifier: 2n ** 56n + 2n }), dmaBufs);
+    assertMatch(caps, /^video\/x-raw\(memory:DMABuf\), format=\(string\)DMA_DRM, /);
+    const drm = /drm-format=\(string\)"?([^",]*)/.exec(caps)![1].replaceAll("\\", "");
+    assertEquals(drm, `${code}:0x0100000000000002`);
+    const { pictures } = gst.caps.of(caps);
+    assertEquals([formats.at(pictures!.format, "format").name, pictures!.modifier], [
+      formats.nameOf(format),
+      2n ** 56n + 2n,
+    ]);
+  }
+});
+
+testOpen("attach() reads linear dma-bufs of caps that DRM names, and says where other layouts go", ({ gst }) => {
+  using made = new CBuffer(memory(24));
+  const drm = (format: string) =>
+    `video/x-raw(memory:DMABuf),format=DMA_DRM,drm-format=(string)"${format}",width=4,height=4`;
+  using frame = gst.attach(made.address, { caps: drm("NV12") });
+  assertEquals([frame.info.format, frame.planes.length], ["NV12", 2]);
+  const tiled = drm("NV12:0x0100000000000002");
+  assertThrows(() => gst.attach(made.address, { caps: tiled }), ArgumentError, "the DRM modifier 0x100000000000002");
+  for (const wrong of ["NV99", "NV12:2", "NV12:0x10000000000000000", ""]) {
+    assertThrows(
+      () => gst.attach(made.address, { caps: drm(wrong) }),
+      ArgumentError,
+      `no format of samepage's is DRM's ${wrong}`,
+    );
+  }
 });

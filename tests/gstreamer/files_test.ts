@@ -1,10 +1,11 @@
 /** Pipelines that read and write files, beside FFmpeg. */
 import { assert, assertEquals } from "@std/assert";
 import { type Frame, host, type HostTensor, MapperGraph } from "@samepage/interop";
+import { frameInfo } from "../../src/core/layout/frame_info.ts";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { clip, type ClipName, decodedByProgram } from "../ffmpeg/clips.ts";
-import { test } from "./open.ts";
+import { Open, test } from "./open.ts";
 
 /** How far bytes are off on average, at the most: FFmpeg's decoder of Theora rounds otherwise than libtheora. */
 const CLIPS = { "h264.mp4": 0, "small.mkv": 0, "theora.ogv": 1 } as const satisfies Partial<Record<ClipName, number>>;
@@ -80,4 +81,28 @@ test("audiotestsrc: sound comes as frames, with their times", async () => {
     assertEquals([...new Set(values)].map(Math.abs), [0.5, 0.5]);
   }
   assertEquals(times, [0n, 10_000_000n, 20_000_000n, 30_000_000n, 40_000_000n]);
+});
+
+test("sound with a plane a channel goes into a pipeline, each channel from where it lies", async () => {
+  using open = new Open();
+  const info = frameInfo({ type: "audio", format: "i16", sampleRate: 8000, channels: 2, samples: 4, layout: "planar" });
+  await using pipeline = open.gst.launch(
+    "appsrc name=in ! audioconvert ! audio/x-raw,layout=interleaved ! appsink name=out sync=false",
+  );
+  const writer = pipeline.source("in", info).getWriter();
+  using sound = host.allocateFrame(info, { rowAlign: 64 });
+  for (const [i, plane] of sound.planes.entries()) {
+    (plane.view() as Int16Array).set([1, 2, 3, 4].map((sample) => 10 * (i + 1) + sample));
+  }
+  {
+    await using mapped = open.graph.map(sound, open.gst, { access: "read" }) as Frame;
+    await writer.write(mapped);
+    await writer.close();
+  }
+  const heard: number[] = [];
+  for await (using frame of pipeline.sink("out")) {
+    using seen = open.map(frame);
+    heard.push(...seen.planes[0].view() as Int16Array);
+  }
+  assertEquals(heard, [11, 21, 12, 22, 13, 23, 14, 24]);
 });

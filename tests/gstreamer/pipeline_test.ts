@@ -1,14 +1,14 @@
 /** Pipelines: what they are made of, their states, their errors, and their ends. */
 import { assertAlive } from "../alive.ts";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, InteropError, ledger } from "@samepage/interop";
+import { ArgumentError, DisposedError, type Frame, host, imageInfo, InteropError, ledger } from "@samepage/interop";
 import { GStreamerContext, type Pipeline, PipelineError } from "@samepage/interop/gstreamer";
 import { bytesAt } from "../conformance/bytes.ts";
 import { clip } from "../ffmpeg/clips.ts";
 import { collect } from "../gc.ts";
 import { sleep } from "../misuse/kit.ts";
 import { warningsOf } from "../warnings.ts";
-import { test } from "./open.ts";
+import { Open, test } from "./open.ts";
 import { pendingOf, postWarning } from "./raw.ts";
 
 const SMALL = "video/x-raw,format=GRAY8,width=16,height=8";
@@ -86,6 +86,40 @@ test("a change of state that another one overtakes says so", async () => {
   await sleep(10);
   await pipeline.stop();
   await playing;
+});
+
+test("pause() in the middle of a start returns each time, and play() says that it was overtaken", async () => {
+  using gst = await GStreamerContext.open();
+  for (let i = 0; i < 60; i++) { // asked so, GStreamer itself stays on the way in one time of ten
+    await using pipeline = gst.launch(`videotestsrc ! ${SMALL} ! appsink name=out`);
+    const playing = assertRejects(() => pipeline.play(), InteropError, "another state before it was PLAYING");
+    await pipeline.pause();
+    await playing;
+  }
+});
+
+test("pause() in the middle of a start is overtaken by play(), and by stop()", async () => {
+  using gst = await GStreamerContext.open();
+  for (const [source, next] of [["videotestsrc", "play"], ["appsrc", "stop"]] as const) {
+    await using pipeline = gst.launch(`${source} ! fakesink`);
+    const playing = pipeline.play().catch(() => {});
+    const paused = assertRejects(() => pipeline.pause(), InteropError, "another state before it was PAUSED");
+    await pipeline[next]();
+    await Promise.all([playing, paused]);
+  }
+});
+
+test("a write goes into a pipeline that is paused in the middle of its start", async () => {
+  using open = new Open();
+  const info = imageInfo({ format: "GRAY8", width: 16, height: 8 });
+  await using pipeline = open.gst.launch("appsrc name=in ! fakesink");
+  const writer = pipeline.source("in", info).getWriter();
+  const calls = Promise.allSettled([pipeline.play(), pipeline.pause()]);
+  using picture = host.allocateFrame(info);
+  await using mapped = open.graph.map(picture, open.gst, { access: "read" }) as Frame;
+  await writer.write(mapped);
+  await pipeline.stop();
+  await calls;
 });
 
 test("a live source has no frame while it is paused, and pause() returns all the same", async () => {

@@ -1,6 +1,15 @@
 /** GStreamer's dma-bufs as frames of dma-bufs and back, and by way of them to VA-API and OpenCL's kin: in the guest. */
 import { assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, type Frame, host, imageInfo, ledger, MapperGraph } from "../../mod.ts";
+import {
+  AccessError,
+  ArgumentError,
+  type Frame,
+  host,
+  type ImageInfo,
+  imageInfo,
+  ledger,
+  MapperGraph,
+} from "../../mod.ts";
 import { GST_FD_MEMORY_FLAG_NONE } from "../../ffi/gst_allocators/constants.ts";
 import type { Address } from "../../ffi/address.ts";
 import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
@@ -113,6 +122,16 @@ test("a frame of dma-bufs is a buffer that GStreamer reads and writes in place",
 function firstOf(buffer: Owned): Address {
   return gst().gst_buffer_peek_memory(buffer.address, 0);
 }
+
+test("a buffer whose caps have a modifier is a frame with that modifier", ({ gst }) => {
+  const modifier = 0x0100_0000_0000_0002n;
+  const drm = `video/x-raw(memory:DMABuf),format=DMA_DRM,drm-format=(string)"NV12:0x${modifier.toString(16)}"`;
+  using memory = dmabuf.allocate({ shape: [4096], dtype: "u8" });
+  using made = new CBuffer(...dmaBufs([memory.exportFd(), 4096]));
+  using frame = gst.attach(made.address, { caps: `${drm},width=64,height=32` }) as Buffers;
+  assertEquals([frame.info.format, (frame.info as ImageInfo).modifier], ["NV12", modifier]);
+  assertEquals(frame.planes.map((plane) => plane.modifier), [modifier, modifier]);
+});
 
 test("GStreamer keeps the buffers for as long as it likes: their frame's end waits", async ({ gst }) => {
   const picture = dmabuf.allocateFrame(NV12);

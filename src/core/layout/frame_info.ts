@@ -115,6 +115,11 @@ export function fourccOf(characters: string): number {
   return [...characters].reduceRight((code, c) => code * 256 + c.charCodeAt(0), 0);
 }
 
+/** Its characters, without spaces at their end. */
+export function fourccText(fourcc: number): string {
+  return String.fromCharCode(...[0, 8, 16, 24].map((shift) => (fourcc >>> shift) & 0xff)).trimEnd();
+}
+
 /** A format of pictures, by its common name; `GRAY8`, `RGB`, … are in the order of the bytes in memory. */
 export type ImageFormat =
   | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
@@ -184,6 +189,11 @@ export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = mad
   YUY2: () => interleaved("YUYV"),
   UYVY: () => interleaved("UYVY"),
 });
+
+/** The format of a DRM code; undefined for one that samepage has no name for. */
+export function imageFormatOf(fourcc: number): ImageFormat | undefined {
+  return (Object.keys(IMAGE_FORMATS) as ImageFormat[]).find((name) => IMAGE_FORMATS[name].fourcc === fourcc);
+}
 
 /** How an image's numbers encode colours. */
 export interface Colour {

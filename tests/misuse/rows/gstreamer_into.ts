@@ -107,6 +107,20 @@ export default table(import.meta, {
     },
     fails: { error: AccessError, api: "core", message: /lent/, hint: /Dispose that first/ },
   },
+  "into: two pipelines over one block": {
+    async run() {
+      using gst = await GStreamerContext.open();
+      await using first = gst.launch(PICTURES);
+      await using second = gst.launch(PICTURES);
+      let block: ReturnType<typeof host.allocate> | undefined;
+      const allocate = (layout: unknown) => block ??= host.allocate(layout as Parameters<typeof host.allocate>[0]);
+      const options = { into: any({ allocate }), slots: 1 };
+      for await (using _first of first.sink("out", options)) {
+        for await (using _second of second.sink("out", options)) continue;
+      }
+    },
+    fails: { error: AccessError, api: "core", message: /lent/, hint: /Dispose that first/ },
+  },
   "into: the memory ends while elements write": {
     async run() {
       using gst = await GStreamerContext.open();

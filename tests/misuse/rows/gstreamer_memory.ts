@@ -262,6 +262,16 @@ export default table(import.meta, {
     (gst, mapped) => gst.buffer(mapped),
     wrong("frame", /no sound of f16/),
   ),
+  "sound in more blocks than a buffer takes": row(({ gst }) => {
+    using graph = new MapperGraph([host, gst]);
+    using apart = new DisposableStack();
+    const planes = Array.from({ length: 17 }, () => {
+      return apart.use(graph.map(apart.use(host.allocate({ shape: [8], dtype: "f32" })), gst));
+    });
+    const about = { sampleRate: 8000, channels: 17, samples: 8, layout: "planar" } as const;
+    using sound = Frame.of(planes, { type: "audio", format: "f32", ...about });
+    gst.buffer(sound);
+  }, unfit("frame", /lie in 17 blocks, and a GstBuffer takes 16/)),
   "a time of no time base handed over": mappedRow(
     any({ ...NV12, media: { pts: 40n } }),
     (gst, mapped) => gst.buffer(mapped),
