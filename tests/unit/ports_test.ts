@@ -205,7 +205,7 @@ Deno.test("ports: an offer holds for the device that it names; between others th
 class ForReading extends Made {
   protected override describe(): Described {
     const { layout, grant: { allocation, start } } = this;
-    return new Described(this.target, this.access, [{ layout, allocation, start, fdAccess: "read" }]);
+    return new Described(this.target, this.access, [{ layout, allocation, start, fd: { access: "read" } }]);
   }
 }
 
