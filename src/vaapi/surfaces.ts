@@ -51,7 +51,7 @@ function reported({ display, id, info }: VaapiSurface): VaapiSurface {
 
 function factsOf(display: Display, objects: readonly PrimeObject[]): FdFacts {
   const isWritable = objects.every(({ fd }) => accessOfFd(fd) === "read-write");
-  display.exporter ??= exporterOf(objects[0].fd);
+  display.exporter ??= exporterOf(objects[0].fd) ?? "unknown";
   return { access: isWritable ? "read-write" : "read", hidden: whyHidden(display.exporter) };
 }
 
