@@ -45,7 +45,7 @@ function refuseHost({ allocation, planes = [] }: ByteRange): Closed {
       remedy: "Have the GPU that knows this layout write it to a linear buffer: ask for modifier 0.",
     };
   }
-  return planes.find(({ fd }) => fd?.hidden !== undefined)?.fd!.hidden;
+  return planes.map(({ fd }) => fd?.hidden).find((reason) => reason !== undefined);
 }
 
 /** Maps the bytes: a buffer that cannot be mapped is refused from then on. */
