@@ -137,7 +137,7 @@ export {
   UnifiedMemory,
   unifiedPorts,
 } from "./src/core/tensors/unified.ts";
-export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
+export { type ByteRange, Described, type DescribedPlane, type FdFacts } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
 export type { ChannelKind, PixelFormat, PixelsInfo, PlanePlace } from "./src/core/layout/frame_info.ts";
 export type { PictureSize } from "./src/core/layout/pictures.ts";

@@ -1,6 +1,7 @@
 /**
- * A surface of video in an OpenCL kernel, and no byte is copied on the way: surface → dma-buf → host → OpenCL. The kernel
- * adds up the luma of an NV12 picture, and the CPU checks the sum.
+ * A surface of video in an OpenCL kernel: surface → dma-buf → host → OpenCL, and no byte is copied, where a mapping of the
+ * dma-buf is the surface's memory; else the driver copies the pixels out, and the steps say so. The kernel adds up the luma
+ * of an NV12 picture, and the CPU checks the sum.
  *
  * Run it as `deno run -A examples/vaapi-to-opencl/main.ts`.
  *
@@ -35,8 +36,8 @@ async function run(opened: VaapiContext): Promise<void> {
   using graph = new MapperGraph([host, dmabuf, va, cl]);
   print("device", `${va.name}; ${cl.device.name}`);
   using frame = filledSurface(va);
-  using buffers = graph.map(frame.surface, dmabuf, { access: "read" });
-  using luma = graph.map(buffers.planes[0], cl, { access: "read" });
+  using pixels = graph.map(frame.surface, host, { access: "read", copy: "allow" });
+  using luma = graph.map(pixels.planes[0], cl, { access: "read" });
   using sum = cl.allocate({ shape: [1], dtype: "u32" });
   cl.queue.fill(sum, 0);
   using program = cl.program(KERNEL);
@@ -45,7 +46,7 @@ async function run(opened: VaapiContext): Promise<void> {
   add.run({ items: [height] }, [luma, sum, stride, width]);
   const found = new Uint32Array(1);
   cl.queue.read(sum, found);
-  for (const step of [...buffers.route.steps, ...luma.route.steps]) print("step", `${step.edge}: ${step.transfer}`);
+  for (const step of [...pixels.route.steps, ...luma.route.steps]) print("step", `${step.edge}: ${step.transfer}`);
   const expected = sumOf(frame.pixels.planes[0]);
   print("sum", `${found[0]}, as the CPU has it: ${expected}`);
   if (found[0] !== expected) Deno.exitCode = 1;

@@ -14,11 +14,11 @@ import {
   writeDmaBufImportSyncFile,
 } from "../../ffi/dmabuf/structs.ts";
 import { dma_buf_sync, writeDmaBufSync } from "../../ffi/libc/structs.ts";
-import { AccessError, ArgumentError, messageOf } from "../core/errors.ts";
+import { AccessError, ArgumentError, messageOf, type Reason } from "../core/errors.ts";
 import { allOrNothing, type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { type Access, covers, reads, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
-import { accessOfFd, closeFd, exporterOf } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, exporterOf, whyHidden } from "../core/native/fd.ts";
 import { mapForeign } from "../core/native/foreign_addresses.ts";
 import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/blocks.ts";
 import { describe } from "./descriptor.ts";
@@ -38,11 +38,11 @@ export class DmaBuf extends Printed {
   readonly access: Access;
   /** The DRM format modifier of the picture in it; 0 is linear. */
   modifier = 0n;
-  /** Why the CPU cannot map it, once that was tried. */
-  unmappable: string | undefined;
   /** Its fd, which it closes. */
   readonly fd: number;
   #address: Address | undefined;
+  /** Undefined until it is asked for. */
+  #hidden: Reason | null | undefined;
   readonly #undo: Undo;
 
   /** Takes the fd over; closes it where it is no dma-buf. `isOne`: a driver has just made it. */
@@ -65,14 +65,15 @@ export class DmaBuf extends Printed {
     return `dma-buf of ${this.byteLength} bytes, inode ${this.identity}, fd ${this.fd}`;
   }
 
-  /** Who made it, where the kernel reports it: `"udmabuf"`. */
-  get exporter(): string | undefined {
-    return exporterOf(this.fd);
+  /** Why the CPU does not get at its bytes: a mapping is not its memory, or was refused. */
+  get hidden(): Reason | undefined {
+    if (this.#hidden === undefined) this.#hidden = whyHidden(exporterOf(this.fd)) ?? null;
+    return this.#hidden ?? undefined;
   }
 
-  /** Its address, mapped the first time it is asked for; undefined if its exporter lets no process map it. */
+  /** Its address, mapped the first time it is asked for; undefined where the CPU does not get at its bytes. */
   get address(): Address | undefined {
-    if (this.#address === undefined && this.unmappable === undefined) this.#map();
+    if (this.#address === undefined && this.hidden === undefined) this.#map();
     return this.#address;
   }
 
@@ -86,7 +87,10 @@ export class DmaBuf extends Printed {
       this.#address = address;
     } catch (error) {
       if (error instanceof ArgumentError) throw error; // for want of room: its exporter lets it be mapped
-      this.unmappable = messageOf(error);
+      this.#hidden = {
+        reason: `its exporter (${exporterOf(fd) ?? "unknown"}) does not let the CPU map it: ${messageOf(error)}`,
+        remedy: "Import it on the device that made it, or have that copy it to a buffer that the CPU can map.",
+      };
     }
   }
 

@@ -18,7 +18,7 @@ export const images: Images<DmaBuf> = {
   exports: [{ kind: "dma-buf" }],
   imports: [{ kind: "dma-buf" }],
   refuse: ({ planes }, access) =>
-    planes.map(({ layout, fdAccess }) => refuseRows(layout) ?? refuseAccess(fdAccess, access))
+    planes.map(({ layout, fd }) => refuseRows(layout) ?? refuseAccess(fd?.access, access))
       .find((refusal) => refusal !== undefined) ?? refuseMixed(planes),
   export: exported,
   import: imported,

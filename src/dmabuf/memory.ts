@@ -37,23 +37,15 @@ function closedMemfd(): Closed {
   return open ? undefined : { reason: reason!, remedy: remedy! };
 }
 
-function refuseHost({ allocation }: ByteRange): Closed {
-  const buffer = bufferOf(allocation);
-  const { modifier = 0n } = buffer ?? {};
+function refuseHost({ allocation, planes = [] }: ByteRange): Closed {
+  const { modifier = 0n } = bufferOf(allocation) ?? {};
   if (!isLinear(modifier)) {
     return {
       reason: `its layout is ${modifierName(modifier)}, in which rows do not lie one after the other.`,
       remedy: "Have the GPU that knows this layout write it to a linear buffer: ask for modifier 0.",
     };
   }
-  return buffer?.unmappable === undefined ? undefined : notForCpu(buffer);
-}
-
-function notForCpu({ exporter, unmappable }: DmaBuf): { readonly reason: string; readonly remedy: string } {
-  return {
-    reason: `its exporter (${exporter ?? "unknown"}) does not let the CPU map it: ${unmappable}`,
-    remedy: "Import it on the device that made it, or have that copy it to a buffer that the CPU can map.",
-  };
+  return planes.map(({ fd }) => fd?.hidden).find((reason) => reason !== undefined);
 }
 
 /** Maps the bytes: a buffer that cannot be mapped is refused from then on. */
@@ -67,7 +59,7 @@ function exported(tensor: DmaBufTensor, kind: MemoryKind, byteLength: number, ac
     return { port: new Port(kind, { fd: duplicateFd(buffer.fd), offset, byteLength }), ...fenced(buffer, access) };
   }
   const { address } = tensor;
-  if (address === undefined) throw new AccessError(`${tensor.name}: ${notForCpu(buffer).reason}`, { api: "dmabuf" });
+  if (address === undefined) throw new AccessError(`${tensor.name}: ${buffer.hidden?.reason}`, { api: "dmabuf" });
   return { port: new Port(kind, { value: address, byteLength }), ...used(buffer, access) };
 }
 

@@ -78,7 +78,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
       if (address !== undefined) return address + BigInt(start - source!.start);
       return buffer.address === undefined ? undefined : buffer.address + BigInt(layout.byteOffset);
     };
-    const plane = { layout, allocation, start, fdAccess: buffer.access };
+    const plane = { layout, allocation, start, fd: buffer };
     return new Described(target, access, [new LatePlane(plane, address)]);
   }
 }

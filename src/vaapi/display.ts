@@ -22,6 +22,8 @@ export interface Display {
   readonly imported: Set<number>;
   /** The surfaces at which a view that was moved away may still look: they and the display are kept for good. */
   readonly kept: Set<number>;
+  /** Whose dma-bufs its surfaces are: all come from one driver. Undefined until one was exported. */
+  exporter?: string | undefined;
 }
 
 /** The given node, or the first with a driver. @throws {ArgumentError} if none opens; it says why, and what to do. */

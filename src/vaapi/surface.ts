@@ -5,7 +5,7 @@ import * as codes from "../../ffi/va/errors.ts";
 import { VADRMFormatModifierList, VASurfaceAttrib, writeVADRMFormatModifierList } from "../../ffi/va/structs.ts";
 import { IMAGE_FORMATS, type ImageInfo } from "../core/layout/frame_info.ts";
 import type { Undo } from "../core/life/undo.ts";
-import type { Access } from "../core/memory/access.ts";
+import type { FdFacts } from "../core/tensors/described.ts";
 import { FixedStruct, pinned } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
@@ -17,8 +17,8 @@ const status = new Uint32Array(1);
 export interface SurfaceFacts {
   /** True if its memory is another API's. */
   readonly isImported?: boolean;
-  /** What its fds allow the CPU. */
-  readonly fdAccess?: Access;
+  /** What the CPU can do with its fds. */
+  readonly fd?: FdFacts;
 }
 
 /** A `VASurfaceID` and its display. It is the handle of a surface's planes. */
@@ -31,20 +31,20 @@ export class VaapiSurface extends Printed {
   readonly info: ImageInfo;
   /** True if its memory is another API's. For backends. */
   readonly isImported: boolean;
-  /** What its fds allow the CPU, as far as the driver was asked for some. For backends. */
-  readonly fdAccess: Access;
+  /** What the CPU can do with its fds; undefined where the driver was asked for none. For backends. */
+  readonly fd: FdFacts | undefined;
   /** False once it was destroyed. For backends. */
   isLive = true;
 
   /** Takes over nothing. */
   constructor(display: Display, id: number, info: ImageInfo, about: SurfaceFacts = {}) {
     super();
-    const { isImported = false, fdAccess = "read-write" } = about;
+    const { isImported = false, fd } = about;
     this.display = display;
     this.id = id;
     this.info = Object.isFrozen(info) ? info : Object.freeze({ ...info });
     this.isImported = isImported;
-    this.fdAccess = fdAccess;
+    this.fd = fd;
   }
 
   /** Its id and picture. */

@@ -5,12 +5,14 @@ import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation, Block } from "../core/memory/allocation.ts";
 import { adoptHandle } from "../core/memory/own.ts";
-import { accessOfFd, closeFd } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, exporterOf, whyHidden } from "../core/native/fd.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
+import type { FdFacts } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import type { VaapiBase } from "./base.ts";
-import { exportSurface, type PrimeSurface } from "./prime.ts";
+import type { Display } from "./display.ts";
+import { exportSurface, type PrimeObject, type PrimeSurface } from "./prime.ts";
 import { createSurface, type SurfaceInit, UNKNOWN_MODIFIER, VaapiSurface } from "./surface.ts";
 import type { VaapiTensor } from "./tensor.ts";
 
@@ -31,7 +33,7 @@ export function newSurface(base: VaapiBase, info: ImageInfo, modifiers: SurfaceI
   return surface;
 }
 
-/** The same surface, with what its driver reports by exporting it: its modifier, and what its fds allow. */
+/** The same surface, with what its driver reports by exporting it: its modifier, and what the CPU can do with its fds. */
 function reported({ display, id, info }: VaapiSurface): VaapiSurface {
   let exported: PrimeSurface;
   try {
@@ -42,12 +44,15 @@ function reported({ display, id, info }: VaapiSurface): VaapiSurface {
   }
   const { modifier = UNKNOWN_MODIFIER, objects } = exported;
   const close = objects.map(({ fd }) => () => closeFd(fd));
-  const isWritable = thenUndo(
-    "asking for what a surface's fds allow",
-    () => objects.every(({ fd }) => accessOfFd(fd) === "read-write"),
-    close,
-  );
-  return new VaapiSurface(display, id, { ...info, modifier }, { fdAccess: isWritable ? "read-write" : "read" });
+  const ask = () => factsOf(display, objects);
+  const fd = thenUndo("asking for what a surface's fds allow", ask, close);
+  return new VaapiSurface(display, id, { ...info, modifier }, { fd });
+}
+
+function factsOf(display: Display, objects: readonly PrimeObject[]): FdFacts {
+  const isWritable = objects.every(({ fd }) => accessOfFd(fd) === "read-write");
+  display.exporter ??= exporterOf(objects[0].fd) ?? "unknown";
+  return { access: isWritable ? "read-write" : "read", hidden: whyHidden(display.exporter) };
 }
 
 /** A frame that owns a surface, or the tensor of its only plane; `release` gives the surface back. */

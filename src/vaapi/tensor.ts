@@ -27,7 +27,7 @@ export class VaapiTensor extends Tensor<VaapiSurface> {
   /** What a route needs to know of it. */
   protected override describe(): Described {
     const { layout, grant: { allocation, start }, rawHandle: surface } = this;
-    const plane: SurfacePlane = { layout, allocation, start, surface, fdAccess: surface.fdAccess };
+    const plane: SurfacePlane = { layout, allocation, start, surface, fd: surface.fd };
     return new Described(this.target, this.access, [plane]);
   }
 }

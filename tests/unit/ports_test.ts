@@ -24,7 +24,7 @@ import { type Undo, undoAll } from "../../src/core/life/undo.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
 import { Resource } from "../../src/core/life/resource.ts";
-import { Described } from "../../src/core/tensors/described.ts";
+import { Described, type FdFacts } from "../../src/core/tensors/described.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
@@ -201,42 +201,56 @@ Deno.test("ports: an offer holds for the device that it names; between others th
   assertThrows(() => toDemands.map(tensor, demands.target), NoRouteError, "no UUID");
 });
 
-/** A tensor whose driver gives fds for reading alone. */
-class ForReading extends Made {
-  protected override describe(): Described {
-    const { layout, grant: { allocation, start } } = this;
-    return new Described(this.target, this.access, [{ layout, allocation, start, fdAccess: "read" }]);
-  }
+/** Memory of a driver's, of whose fds so much is known. */
+function withFds(fd: FdFacts): (init: TensorInit<bigint>) => Made {
+  return (init) =>
+    new class extends Made {
+      protected override describe(): Described {
+        const { layout, grant: { allocation, start } } = this;
+        return new Described(this.target, this.access, [{ layout, allocation, start, fd }]);
+      }
+    }(init);
 }
 
-Deno.test("ports: an import that maps fds for writing takes no fd for reading alone: the edge says so, or takes another kind of port", () => {
-  const kinds: string[] = [];
-  const gives = contextOf("gives", {
-    exports: [{ kind: "dma-buf" }, pointer()],
-    allocate: () => ({ handle: 1n, release: () => {} }),
-    tensor: (init) => new ForReading(init),
-    export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
-  });
-  const takes = (offers: readonly Offer[]) =>
-    contextOf("takes", {
-      imports: offers,
-      import(port) {
-        kinds.push(port.kind);
-        return { handle: 2n };
-      },
+const FDS = [
+  ["for reading alone", { access: "read" }, 'its dma-buf is open for "read" only, and the driver maps what it imports'],
+  [
+    "whose mapping is not the memory",
+    { access: "read-write", hidden: { reason: "it lies elsewhere." } },
+    "it lies elsewhere.",
+  ],
+] as const;
+
+for (const [name, fd, reason] of FDS) {
+  Deno.test(`ports: an import that maps fds for writing takes no fd ${name}: the edge says so, or takes another kind of port`, () => {
+    const kinds: string[] = [];
+    const gives = contextOf("gives", {
+      exports: [{ kind: "dma-buf" }, pointer()],
+      allocate: () => ({ handle: 1n, release: () => {} }),
+      tensor: withFds(fd),
+      export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
     });
-  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
-  const map = (...offers: Offer[]) => {
-    const other = takes(offers);
-    using graph = graphOf(gives, other);
-    graph.map(tensor, other.target, { access: "read" })[Symbol.dispose]();
-  };
-  map({ kind: "dma-buf" });
-  map({ kind: "dma-buf", fdAccess: "read-write" }, pointer());
-  assertEquals(kinds, ["dma-buf", "host-pointer"]);
-  const { message } = assertThrows(() => map({ kind: "dma-buf", fdAccess: "read-write" }), NoRouteError);
-  assertStringIncludes(message, 'its dma-buf is open for "read" only, and the driver maps what it imports');
-});
+    const takes = (offers: readonly Offer[]) =>
+      contextOf("takes", {
+        imports: offers,
+        import(port) {
+          kinds.push(port.kind);
+          return { handle: 2n };
+        },
+      });
+    using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+    const map = (...offers: Offer[]) => {
+      const other = takes(offers);
+      using graph = graphOf(gives, other);
+      graph.map(tensor, other.target, { access: "read" })[Symbol.dispose]();
+    };
+    map({ kind: "dma-buf" });
+    map({ kind: "dma-buf", fdAccess: "read-write" }, pointer());
+    assertEquals(kinds, ["dma-buf", "host-pointer"]);
+    const { message } = assertThrows(() => map({ kind: "dma-buf", fdAccess: "read-write" }), NoRouteError);
+    assertStringIncludes(message, reason);
+  });
+}
 
 Deno.test("ports: a later step that finds only when taken that it has to copy is refused; if it may, the route says so", () => {
   const gives = contextOf("gives", { allocate: () => ({ handle: 1n, release: () => {} }) });

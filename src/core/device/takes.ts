@@ -62,7 +62,7 @@ function refuseGaps({ dense }: Takes, { shape, strides, dtype }: Layout): Closed
 }
 
 function refusePlace(align: number, planes: readonly DescribedPlane[]): Closed {
-  const { address, start, byteLength } = new BoundingRange(planes, undefined);
+  const { address, start, byteLength } = new BoundingRange(planes);
   const beyond = address === undefined ? start % align : Number(address % BigInt(align));
   if (beyond === 0 && byteLength % align === 0) return undefined;
   return {

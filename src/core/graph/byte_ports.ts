@@ -67,11 +67,11 @@ export function isAddressed({ addressOf }: { readonly addressOf?: unknown }, kin
   return kind === "host-pointer" && addressOf !== undefined;
 }
 
-/** True if their layouts count from the first byte of all planes already, and fds of them allow every access. */
+/** True if their layouts count from the first byte of all planes already, and nothing is known of fds of them. */
 function beginAt(planes: readonly DescribedPlane[], first: number): boolean {
   for (let i = 0; i < planes.length; i++) {
-    const { fdAccess, layout, start } = planes[i];
-    if (fdAccess !== undefined || layout.byteOffset !== start - first) return false;
+    const { fd, layout, start } = planes[i];
+    if (fd !== undefined || layout.byteOffset !== start - first) return false;
   }
   return true;
 }

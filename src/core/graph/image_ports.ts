@@ -37,8 +37,8 @@ export const IMAGES: Manner<Described> = {
   lengthOf: ({ planes }) => planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0),
   /** No addresses: rows and planes lie where the drivers put them. */
   planesIn: ({ planes }) =>
-    planes.map(({ layout, allocation, start, fdAccess }) => (
-      { layout, allocation, start, ...(fdAccess === undefined ? {} : { fdAccess }) }
+    planes.map(({ layout, allocation, start, fd }) => (
+      { layout, allocation, start, ...(fd === undefined ? {} : { fd }) }
     )),
   fetches: (_source, access) => reads(access),
   export: (source, kind, access) => imagesOf(source.target)!.export!(source, kind, access),

@@ -8,7 +8,7 @@ import { refuseBy } from "../device/takes.ts";
 import type { Reason } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
-import type { DescribedPlane } from "../tensors/described.ts";
+import type { DescribedPlane, FdFacts } from "../tensors/described.ts";
 import { isStep, type Mapper, whyHostReads } from "./mapper.ts";
 import { COPY, moreOf, noRoute, type Step, type Transfer } from "./route.ts";
 import type { Undo } from "../life/undo.ts";
@@ -17,8 +17,6 @@ import { takeStep } from "./graph.ts";
 
 /** What a pair of offers is asked about: bytes, or an image. */
 export interface Subject {
-  /** The access that the memory's fds allow; any if left out. */
-  readonly fdAccess?: Access | undefined;
   readonly planes?: readonly DescribedPlane[];
 }
 
@@ -232,10 +230,19 @@ function refusalOf<What extends Subject>({ out, into }: OfferPair<What>, what: W
   return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseBy(out, what) ?? refuseBy(into, what);
 }
 
-function refuseFds<What extends Subject>({ kind, fdAccess: needed }: Offer<What>, { fdAccess }: What) {
-  if (needed === undefined || fdAccess === undefined || covers(fdAccess, needed)) return undefined;
+function refuseFds<What extends Subject>({ kind, fdAccess }: Offer<What>, { planes = [] }: What): Reason | undefined {
+  if (fdAccess === undefined) return undefined;
+  for (const { fd } of planes) {
+    const refusal = fd && (refuseFd(fd, fdAccess, kind) ?? fd.hidden);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+function refuseFd({ access }: FdFacts, needed: Access, kind: MemoryKind): Reason | undefined {
+  if (covers(access, needed)) return undefined;
   return {
-    reason: `its ${kind} is open for "${fdAccess}" only, and the driver maps what it imports, for "${needed}".`,
+    reason: `its ${kind} is open for "${access}" only, and the driver maps what it imports, for "${needed}".`,
     remedy:
       "Where the CPU can map it, add the host to the graph: the route leads through it. Or ask its owner for another fd.",
   };

@@ -18,7 +18,7 @@ import {
 import { EBADF, EINVAL } from "../../../ffi/libc/errors.ts";
 import { dma_buf_sync, statx } from "../../../ffi/libc/structs.ts";
 import type { Checks } from "../checks.ts";
-import { NativeCallError } from "../errors.ts";
+import { NativeCallError, type Reason } from "../errors.ts";
 import { undone } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { libc, libcError, retried } from "./libc.ts";
@@ -34,6 +34,18 @@ export function isDmaBuf(fd: number): boolean {
 /** Who made a dma-buf (`"udmabuf"`, `"system"`, `"i915"`), where /proc can be read. */
 export function exporterOf(fd: number): string | undefined {
   return exporterIn(infoOf(fd));
+}
+
+const BESIDE_THE_MEMORY: Reason = {
+  reason:
+    "its exporter (virtio_gpu) shows the CPU pages of the guest's, and what the GPU or the driver writes is in the " +
+    "hypervisor's memory: the pages have it only once the driver has read it back.",
+  remedy: 'Pass { copy: "allow" }: the API that made it reads it back. Or map it to an API on that GPU.',
+};
+
+/** Why a mapping of this exporter's dma-bufs is not their memory; undefined where it is, as far as is known. */
+export function whyHidden(exporter: string | undefined): Reason | undefined {
+  return exporter === "virtio_gpu" ? BESIDE_THE_MEMORY : undefined;
 }
 
 function infoOf(fd: number): string {

@@ -1,4 +1,5 @@
 import { Printed } from "../printed.ts";
+import type { Reason } from "../errors.ts";
 import type { Access } from "../memory/access.ts";
 import type { Allocation } from "../memory/allocation.ts";
 import { nameOf, type Target } from "../graph/context.ts";
@@ -6,6 +7,14 @@ import type { FrameInfo } from "../layout/frame_info.ts";
 import { sizeOf } from "../layout/dtype.ts";
 import { describeLayout, type Layout, moved } from "../layout/layout.ts";
 import type { Address } from "../../../ffi/address.ts";
+
+/** What the CPU can do with memory by an fd of it. */
+export interface FdFacts {
+  /** What the fd allows. */
+  readonly access: Access;
+  /** Why a mapping of the fd is refused, or is not the memory; undefined where it is. */
+  readonly hidden?: Reason | undefined;
+}
 
 /** What a route knows of one plane, which may not exist yet. */
 export interface DescribedPlane {
@@ -17,8 +26,8 @@ export interface DescribedPlane {
   readonly allocation: Allocation;
   /** Where its first element lies in that block, in bytes. */
   readonly start: number;
-  /** What an fd of it allows, where its driver gives fds for reading alone. */
-  readonly fdAccess?: Access;
+  /** What is known of its fds, if it has some. */
+  readonly fd?: FdFacts | undefined;
 }
 
 /**
@@ -29,14 +38,14 @@ export class LatePlane implements DescribedPlane {
   readonly layout: Layout;
   readonly allocation: Allocation;
   readonly start: number;
-  readonly fdAccess?: Access;
+  readonly fd?: FdFacts;
   readonly #find: () => bigint | undefined;
 
-  constructor({ layout, allocation, start, fdAccess }: DescribedPlane, find: () => bigint | undefined) {
+  constructor({ layout, allocation, start, fd }: DescribedPlane, find: () => bigint | undefined) {
     this.layout = layout;
     this.allocation = allocation;
     this.start = start;
-    if (fdAccess !== undefined) this.fdAccess = fdAccess;
+    if (fd !== undefined) this.fd = fd;
     this.#find = find;
   }
 
@@ -62,8 +71,6 @@ export interface ByteRange {
   readonly start: number;
   /** The host address of the first byte, if it is known. To read it may map memory for the CPU. */
   readonly address: bigint | undefined;
-  /** What an fd of it allows, where not every access. */
-  readonly fdAccess?: Access | undefined;
   /** Bytes from the first plane's beginning to the last plane's end. */
   readonly byteLength: number;
 }
@@ -128,17 +135,7 @@ export class Described extends Printed {
 
   /** The range of bytes that it covers. */
   get range(): ByteRange {
-    return this.#range ??= new BoundingRange(this.planes, this.fdAccess);
-  }
-
-  /** What fds of it allow, where not every access. */
-  get fdAccess(): Access | undefined {
-    const { planes } = this;
-    for (let i = 0; i < planes.length; i++) {
-      const { fdAccess } = planes[i];
-      if (fdAccess !== undefined && fdAccess !== "read-write") return fdAccess;
-    }
-    return undefined;
+    return this.#range ??= new BoundingRange(this.planes);
   }
 
   /** True where there are bytes between its elements that are not its own. A copy of the range carries them as well. */
@@ -184,10 +181,9 @@ export class BoundingRange implements ByteRange {
   readonly allocation: Allocation;
   readonly start: number;
   readonly byteLength: number;
-  readonly fdAccess: Access | undefined;
   readonly #first: DescribedPlane;
 
-  constructor(planes: readonly DescribedPlane[], fdAccess: Access | undefined) {
+  constructor(planes: readonly DescribedPlane[]) {
     let first = planes[0];
     let end = 0;
     for (let i = 0; i < planes.length; i++) {
@@ -199,7 +195,6 @@ export class BoundingRange implements ByteRange {
     this.allocation = first.allocation;
     this.start = first.start;
     this.byteLength = end - first.start;
-    this.fdAccess = fdAccess;
     this.#first = first;
   }
 

@@ -3,8 +3,8 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { guestTest } from "../needs.ts";
 
 const SAYS = {
-  "vaapi-to-opencl": ["vaapi→dmabuf: alias", "dmabuf→host: alias", "host→opencl: alias", "sum "],
-  "vaapi-to-vulkan": ["the same 307200 bytes", "the same 153600 bytes", "alias"],
+  "vaapi-to-opencl": ["vaapi→host: copy", "host→opencl: alias", "sum "],
+  "vaapi-to-vulkan": ["vaapi→host: copy", "host→vulkan: alias", "the same 307200 bytes", "the same 153600 bytes"],
 };
 
 for (const [name, lines] of Object.entries(SAYS)) {

@@ -74,8 +74,11 @@ test("a surface of ours that FFmpeg writes shows what it wrote, also by its dma-
     using copy = graph.map(surface, host, { copy: "allow", access: "read" }) as unknown as Pixels;
     assertPixels(copy);
   }
-  using buffers = graph.map(surface, dmabuf, { access: "read" });
-  using shown = graph.map(buffers, host, { access: "read" }) as unknown as Pixels;
-  assertEquals(shown.route!.bytesMoved, 0);
+  using other = VaapiContext.open({ node: NODE });
+  using wide = new MapperGraph([host, dmabuf, va, other]);
+  using buffers = wide.map(surface, dmabuf, { access: "read" });
+  using there = wide.map(buffers, other, { access: "read" });
+  assertEquals(there.route!.bytesMoved, 0);
+  using shown = wide.map(there, host, { copy: "allow", access: "read" }) as unknown as Pixels;
   assertPixels(shown);
 });

@@ -1,13 +1,17 @@
 /** VA-API on Mesa's driver of virtio-gpu: in the guest with a GPU. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { readVAImage, VAImage } from "../../../ffi/va/structs.ts";
 import { type Frame, host, ledger, MapperGraph, NoRouteError } from "../../../mod.ts";
 import { dmabuf, type DmaBufTensor } from "../../../src/dmabuf/mod.ts";
 import type { HostTensor } from "../../../src/host/mod.ts";
 import { EglContext } from "../../../src/egl/mod.ts";
 import { OpenCLContext } from "../../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../../src/opencv/mod.ts";
+import { FORMATS } from "../../../src/vaapi/formats.ts";
+import { check, libva, structOf } from "../../../src/vaapi/library.ts";
 import { VaapiContext, vaapiNodes, type VaapiTensor } from "../../../src/vaapi/mod.ts";
 import { assertAlive } from "../../alive.ts";
+import { bytesAt } from "../../conformance/bytes.ts";
 import { Level, openFds, openFiles } from "../../gc.ts";
 import { assertSamePixels, picture, pixelsOf, randomFrame } from "../../vaapi/pixels.ts";
 import { guestTest } from "../needs.ts";
@@ -40,16 +44,11 @@ function test(name: string, fn: (there: There) => unknown): void {
 /** The open fds of memory and devices. Mesa's driver leaves a sync file of each vaPutImage open, also in C. */
 const sharedFds = () => openFiles(/dmabuf|memfd|dri/);
 
-/**
- * A surface with random pixels, and those. The GPU's memory is QEMU's: pixels that came through a buffer of the driver's own
- * are in the guest's pages only once the driver has read them.
- */
+/** A surface with random pixels, and those. */
 function filled(graph: MapperGraph, va: VaapiContext, ...[format, width, height]: Parameters<typeof randomFrame>) {
   using all = new DisposableStack();
   const pixels = all.use(randomFrame(format, width, height));
   const surface = all.use(graph.map(pixels, va, { copy: "allow", access: "read" })) as unknown as Surface;
-  using direct = new MapperGraph([host, va]); // by images, and not through dma-bufs
-  direct.map(surface, host, { copy: "allow", access: "read" })[Symbol.dispose]();
   const made = all.move();
   return { pixels, surface, [Symbol.dispose]: () => made.dispose() };
 }
@@ -80,21 +79,60 @@ test("the driver processes video, and decodes none", ({ va }) => {
   assertEquals(va.formats.join(), "GRAY8,RGBA,BGRA,RGBX,BGRX,NV12,I420,YV12,YUV444,P010,P012,P016");
 });
 
-test("every format: host → surface → dma-bufs → host → surface, and the pixels are the same", ({ va, graph }) => {
+test("every format: host → surface → dma-bufs → another display → host, and the pixels are the same", ({ va, graph }) => {
   using other = VaapiContext.open({ node: NODE });
   using wide = new MapperGraph([host, dmabuf, va, other]);
   for (const format of va.formats) {
     using there = filled(graph, va, format, 128, 64);
     using buffers = wide.map(there.surface, dmabuf) as unknown as Buffers;
     assertEquals(buffers.info, there.surface.info);
-    {
-      using shown = wide.map(buffers, host) as unknown as Pixels;
-      assertEquals(shown.route.steps.map(({ transfer }) => transfer), ["alias"], format);
-      assertSamePixels(there.pixels, shown, "dma-bufs");
-    }
     using imported = wide.map(buffers, other) as unknown as Surface;
     using again = wide.map(imported, host, { copy: "allow" }) as unknown as Pixels;
     assertSamePixels(there.pixels, again, `by ${again.route}`);
+  }
+});
+
+/** Fills a surface by calls that do not wait: from the second on, the driver sends the pixels by a buffer of its own. */
+function putTwice(va: VaapiContext, { planes: [{ rawHandle: { id, info } }] }: Surface, byte: number): void {
+  const { display: { handle: display }, imageFormats } = va;
+  const { vaCreateImage, vaMapBuffer, vaUnmapBuffer, vaPutImage, vaDestroyImage } = libva();
+  const { width: w, height: h } = info;
+  const image = structOf(VAImage);
+  check(vaCreateImage(display, imageFormats.get(FORMATS[info.format]!.fourcc)!, w, h, image), "vaCreateImage");
+  const { image_id, buf, data_size } = readVAImage(image, 0);
+  const address = new BigUint64Array(1);
+  for (const value of [0xff, byte]) {
+    check(vaMapBuffer(display, buf, address), "vaMapBuffer");
+    bytesAt(address[0], data_size).fill(value);
+    check(vaUnmapBuffer(display, buf), "vaUnmapBuffer");
+    check(vaPutImage(display, id, image_id, 0, 0, w, h, 0, 0, w, h), "vaPutImage");
+  }
+  check(vaDestroyImage(display, image_id), "vaDestroyImage");
+}
+
+test("pixels that come while the device is at work on the surface are read, whichever way leads there", ({ va, graph }) => {
+  using other = VaapiContext.open({ node: NODE });
+  using wide = new MapperGraph([host, dmabuf, va, other]);
+  for (let byte = 1; byte <= 6; byte++) {
+    using surface = va.allocateFrame(picture("NV12", 128, 64));
+    putTwice(va, surface, byte);
+    {
+      using shown = graph.map(surface, host, { copy: "allow", access: "read" }) as unknown as Pixels;
+      assertEquals(pixelsOf(shown).map((plane) => [...new Set(plane)]), [[byte], [byte]], `${shown.route}`);
+    }
+    putTwice(va, surface, 100 + byte);
+    using imported = wide.map(surface, other, { access: "read" }) as unknown as Surface;
+    using shown = wide.map(imported, host, { copy: "allow", access: "read" }) as unknown as Pixels;
+    assertEquals(pixelsOf(shown).map((plane) => [...new Set(plane)]), [[100 + byte], [100 + byte]], `${shown.route}`);
+  }
+});
+
+test("the CPU gets at no pixels through its dma-bufs, and is told that their pages are not the memory", ({ va, graph }) => {
+  using surface = va.allocateFrame(picture("NV12"));
+  using buffers = graph.map(surface, dmabuf, { access: "read" });
+  for (const source of [surface, buffers]) {
+    const error = assertThrows(() => graph.map(source, host, { access: "read" }), NoRouteError);
+    assertStringIncludes(error.message, "dmabuf→host: closed: its exporter (virtio_gpu)");
   }
 });
 
@@ -124,24 +162,21 @@ test("it takes no memory of another driver's, and says in how many ways it was a
   assertStringIncludes(error.hint ?? "", "DRM_PRIME: ");
 });
 
-test("surface → dma-buf → host → OpenCL → UMat, and no byte is copied", async ({ va, graph }) => {
+test("surface → host → OpenCL → UMat: the driver copies the pixels out, and nothing else does", async ({ va, graph }) => {
   using cl = OpenCLContext.open({ platform: "Portable" });
   using cv = OpenCVContext.open();
   using wide = new MapperGraph([host, dmabuf, va, cl, cv]);
   using there = filled(graph, va, "GRAY8", 128, 64);
-  using buffers = wide.map(there.surface, dmabuf) as unknown as Buffers;
-  using onDevice = wide.map(buffers.planes[0], cl);
-  assertEquals(onDevice.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), [
-    "dmabuf→host alias",
-    "host→opencl alias",
-  ]);
+  using pixels = wide.map(there.surface, host, { copy: "allow", access: "read" }) as unknown as Pixels;
+  assertEquals(pixels.route.bytesMoved, 128 * 64);
+  using onDevice = wide.map(pixels.planes[0], cl, { access: "read" });
+  assertEquals(onDevice.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), ["host→opencl alias"]);
   const seen = new Uint8Array(128 * 64);
   cl.queue.read(onDevice, seen);
   assertEquals(seen, pixelsOf(there.pixels)[0]);
   await onDevice[Symbol.asyncDispose]();
-  using umat = wide.map(buffers.planes[0], cv.umat, { access: "read" });
+  using umat = wide.map(pixels.planes[0], cv.umat, { access: "read" });
   assertEquals(umat.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), [
-    "dmabuf→host alias",
     "host→opencl alias",
     "opencl→opencv.umat alias",
   ]);
