@@ -9,7 +9,6 @@ import {
   crop,
   decode,
   encode,
-  Flow,
   fromRing,
   kernel,
   outline,
@@ -55,19 +54,6 @@ function test(name: string, lacks: string | undefined, operation: (folder: strin
   });
 }
 
-/** Ends a clip after its first frames. */
-const few = () =>
-  new Flow({
-    name: "few",
-    async *flow(frames) {
-      let count = 0;
-      for await (const frame of frames) {
-        yield frame;
-        if (++count === FRAMES) break;
-      }
-    },
-  });
-
 const COPY = `kernel void copied(global const uchar *from, int stride, global uchar *to, int toStride) {
   to[get_global_id(1) * toStride + get_global_id(0)] = from[get_global_id(1) * stride + get_global_id(0)];
 }`;
@@ -89,7 +75,7 @@ function lackingPocl(): string | undefined {
 }
 
 test("a file through a kernel into a file, and beside it to the host", missing ?? lackingPocl(), async (folder) => {
-  const path = await clip("small.mkv");
+  const path = await clip("short.mkv"); // each frame is wanted: no failure concerns what was only read ahead
   using ffmpeg = FFmpegContext.open();
   using cl = OpenCLContext.open(POCL);
   using program = cl.program(COPY);
@@ -97,7 +83,7 @@ test("a file through a kernel into a file, and beside it to the host", missing ?
   const stages = [kernel(copied, { gives: (info) => info }), outline()];
   const file = encode(ffmpeg, `${folder}/out.mkv`, { codec: "mpeg4", threads: 1 });
   const part = crop({ x: 0, y: 0, width: 32, height: 16 });
-  await pipeline(decode(ffmpeg, path, { threads: 1 }), few(), ...stages, tee([file], [part, seen])).run();
+  await pipeline(decode(ffmpeg, path, { threads: 1 }), ...stages, tee([file], [part, seen])).run();
 });
 
 test("two halves of one, and a ring between them", undefined, async (folder) => {
