@@ -8,7 +8,7 @@ import { ORIGIN, sumOf } from "../core/graph/route.ts";
 import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
-import { Pace } from "../core/pace.ts";
+import { nextTurn, Pace } from "../core/pace.ts";
 import { Progress } from "../core/progress.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { Metadata } from "../core/tensors/metadata.ts";
@@ -33,7 +33,7 @@ import type { Source } from "./pipeline.ts";
 import { checks, Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
 import { Watch } from "./watch.ts";
 
-/** How long stages may take to stop, after which they are named and left behind. */
+/** How long stages may take to end, after which they are named; one that still works on a frame is left behind. */
 const GRACE_MS = 5000;
 
 /** How many kinds of frames a transform keeps memory for. */
@@ -139,6 +139,8 @@ export class Engine implements Run {
   #first: Promise<IteratorResult<Frame>> | undefined;
   #plan: Promise<Plan> | undefined;
   #ended: Promise<void> | undefined;
+  /** Stages that still worked some time after the end had begun. */
+  readonly #leftBehind = new Set<string>();
   #grace: Promise<void> | undefined;
   #failures: unknown[] = [];
   #inFlight = 0;
@@ -356,6 +358,7 @@ export class Engine implements Run {
     } catch {
       return; // it is noted
     }
+    this.#watch.begin();
     const outputs = [...this.#queues.slice(1), out];
     await Promise.all([
       this.#guard(this.#source, this.#read(this.#queues[0] ?? out!)),
@@ -372,13 +375,22 @@ export class Engine implements Run {
 
   async #guard(place: Place, loop: Promise<void>): Promise<void> {
     try {
-      await Promise.race([loop, this.#stopped()]);
+      await this.#overOrLeft(place.name, loop);
     } catch (error) {
       this.#fail(place.name, error);
     }
   }
 
-  /** Resolves some time after the end has begun: a stage that hangs is left behind. */
+  /** Waits for what a stage does; some time after the end has begun, it is named and left behind. */
+  async #overOrLeft(stage: string, work: Promise<unknown>): Promise<void> {
+    const late = this.#stopped().then(nextTurn); // it may be late already, and the work over by the next turn
+    const isLate = await Promise.race([work.then(() => false), late.then(() => true)]);
+    if (!isLate || this.#leftBehind.has(stage)) return;
+    this.#leftBehind.add(stage);
+    warn(`${stage} still works ${LATE}, and is left behind: run.signal says when to stop.`);
+  }
+
+  /** Resolves some time after the end has begun. */
   #stopped(): Promise<void> {
     return this.#grace ??= new Promise((resolve) => {
       const wait = () => {
@@ -524,9 +536,8 @@ export class Engine implements Run {
     const output = written === traveller ? input : await this.#mapped(figures, written, gives!.reached.target, "write");
     const kept = stage.init.process(input, output, this);
     const isKept = (kept instanceof Promise ? await kept : kept) !== false;
-    for (const one of [traveller, written]) {
-      if (one.frame!.resource.isLive) continue;
-      throw new StageError(name, `it disposed ${one.frame!.name}.`, DISPOSED);
+    for (const { resource } of [input, output]) {
+      if (!resource.isLive) throw new StageError(name, `it disposed ${resource.name}.`, DISPOSED);
     }
     figures[isKept ? "frames" : "dropped"]++;
     if (stage.init.copies === true) figures.bytesMoved += written.frame!.byteLength;
@@ -583,6 +594,7 @@ export class Engine implements Run {
       return this.#track(frame, place, part.began);
     }
     const traveller = this.#track(frame, place, performance.now());
+    this.#watch.moved();
     this.#inFlight++;
     frame.resource.undo.unshift(() => {
       this.#inFlight--;
@@ -685,6 +697,7 @@ export class Engine implements Run {
     const isWhole = !this.signal.aborted;
     if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value)));
     for (const { stage, name, isClosed } of this.#places) {
+      const late = setTimeout(() => warn(`${name} has not closed ${LATE}: the pipeline waits for it.`), GRACE_MS);
       await this.#attempt(
         name,
         () =>
@@ -694,6 +707,7 @@ export class Engine implements Run {
             ? stage.init.abort?.(this.signal.reason)
             : undefined,
       );
+      clearTimeout(late);
     }
     this.#stopQuietly();
     await this.#settle(this.#iterator?.return?.());
@@ -714,9 +728,9 @@ export class Engine implements Run {
     }
   }
 
-  /** Waits for what a program's source may never do. */
+  /** Waits for what a program's source may never do. What it throws was thrown before, or comes too late. */
   async #settle(done: Promise<unknown> | undefined): Promise<void> {
-    await Promise.race([done?.catch(() => {}), this.#stopped()]);
+    if (done !== undefined) await this.#overOrLeft(this.#source.name, done.catch(() => {}));
   }
 
   #nameForgotten(): void {
@@ -728,6 +742,7 @@ export class Engine implements Run {
   }
 }
 
+const LATE = `${GRACE_MS / 1000} s after the pipeline's end`;
 const RUNNING = "running the pipeline";
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 

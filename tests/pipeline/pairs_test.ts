@@ -78,6 +78,13 @@ withOpenCL("frames of several blocks go to the host and to kernels behind tee()"
   assertEquals([right[4], bytesMoved], [[5, 15, 25], 0]);
 });
 
+withOpenCL("a stage that disposes a frame of its own memory is named, and not the next one there", async (cl) => {
+  const disposes = new Transform({ name: "wrong", takes: { memory: cl }, process: (frame) => frame[Symbol.dispose]() });
+  const next = new Transform({ name: "next", takes: { memory: cl }, process: () => {} });
+  const error = await assertRejects(() => pipeline(numbered(2), disposes, next, noted().sink).run(), StageError);
+  assertEquals([error.stage, error.message.includes("it disposed opencl")], ["wrong", true], `${error}`);
+});
+
 test("frames of several blocks end with a stage that fails behind tee()", async () => {
   const fails = new Sink({ name: "fails", write: () => Promise.reject(new Error("planned")) });
   await assertRejects(() => pipeline(ofBlocks(5), tee([planesOf([])], [fails])).run(), StageError, "planned");

@@ -1,7 +1,7 @@
 // Pipelines over memory of the host's: order, ends, errors, figures.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, type Frame, host, type HostTensor, type ImageInfo } from "../../mod.ts";
+import { ArgumentError, type Frame, host, type HostTensor, type ImageInfo } from "../../mod.ts";
 import {
   convert,
   Flow,
@@ -402,25 +402,6 @@ Deno.test("convert(), join(), viewer(), takes, toRing() and fromRing() refuse wh
   }
   assertThrows(() => toRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
   assertThrows(() => fromRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
-});
-
-test("a signal ends run(), and disposal ends explain(), while the source has given no frame", async () => {
-  const hangs = () => {
-    const began = Promise.withResolvers<void>();
-    const next = () => (began.resolve(), new Promise<never>(() => {}));
-    const ends = () => Promise.resolve({ done: true as const, value: undefined });
-    const frames = () => ({ [Symbol.asyncIterator]: () => ({ next, return: ends }) });
-    return { source: new Source({ name: "hangs", frames }), began: began.promise };
-  };
-  const abort = new AbortController();
-  const [one, other] = [hangs(), hangs()];
-  const ran = assertRejects(() => pipeline(one.source, noted().sink, { signal: abort.signal }).run(), Error, "enough");
-  await one.began;
-  abort.abort(new Error("enough"));
-  const explained = pipeline(other.source, noted().sink);
-  const explains = assertRejects(() => explained.explain(), DisposedError);
-  await other.began;
-  await Promise.all([ran, explains, explained[Symbol.asyncDispose]()]);
 });
 
 test("a transform that allocates frames of another kind is named, and they are given back", async () => {
