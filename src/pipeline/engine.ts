@@ -28,6 +28,7 @@ import {
   type User,
 } from "./plan.ts";
 import { Queue } from "./queue.ts";
+import { Recent } from "./recent.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
 import { checks, Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
@@ -35,9 +36,6 @@ import { Watch } from "./watch.ts";
 
 /** How long stages may take to end, after which they are named; one that still works on a frame is left behind. */
 const GRACE_MS = 5000;
-
-/** How many kinds of frames a transform keeps memory for. */
-const MOST_KINDS = 4;
 
 /** Options of a run, with what is left out filled in. */
 export interface RunOptions {
@@ -56,14 +54,15 @@ class Place<S extends Stage = Stage> {
   /** How it works on frames like the last one. */
   planned: Planned | undefined;
   /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
-  readonly given: Gives[] = [];
+  readonly given: Recent<Gives>;
   /** Is its close() over? One that is under way ends by its abort(). */
   isClosed = false;
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
-  constructor(stage: S, next: Place | undefined) {
+  constructor(stage: S, next: Place | undefined, forget: (gives: Gives) => void) {
     [this.stage, this.next] = [stage, next];
+    this.given = new Recent(({ frames }) => frames instanceof Slots && frames.isIdle, forget);
     const none = { frames: 0, dropped: 0, milliseconds: 0, waited: 0, bytesMoved: 0, hostWaits: 0 };
     this.figures = { stage: stage.name, ...none };
   }
@@ -154,8 +153,9 @@ export class Engine implements Run {
     this.#options = options;
     [this.frames, this.copy] = [options.frames, options.copy];
     const places: Place[] = [];
-    for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0]));
-    [this.#source, this.#places] = [new Place(source, places[0]), places];
+    const forget = ({ frames }: Gives) => this.#forget(frames as Slots);
+    for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0], forget));
+    [this.#source, this.#places] = [new Place(source, places[0], forget), places];
     this.graph = new Graph([host, ...[source, ...stages].flatMap(({ contexts }) => contexts)], edgesOf);
     this.#queues = stages.map(() => new Queue<Traveller>());
     const { signal } = options;
@@ -258,20 +258,14 @@ export class Engine implements Run {
     const wanted = givenOf(stage.init.gives(info));
     const known = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
     const gives = known ?? await this.#givesOf(stage, wanted, reached.target, next);
-    if (known !== undefined) given.splice(given.indexOf(known), 1);
-    given.push(gives);
-    this.#forgetIdle(given);
+    given.use(gives);
     return { from, info, reached, gives };
   }
 
-  /** Frames of every size that ever came would fill the memory: those that were used last stay. */
-  #forgetIdle(given: Gives[]): void {
-    for (const one of given.slice(0, Math.max(0, given.length - MOST_KINDS))) {
-      if (!(one.frames instanceof Slots && one.frames.isIdle)) continue;
-      given.splice(given.indexOf(one), 1);
-      this.#slots.delete(one.frames);
-      this.#keep(one.frames[Symbol.asyncDispose]());
-    }
+  /** Gives frames back that are idle, and of a kind that came long ago. */
+  #forget(frames: Slots): void {
+    this.#slots.delete(frames);
+    this.#keep(frames[Symbol.asyncDispose]());
   }
 
   /** What a transform writes into: frames of the stage behind it, or its own. */

@@ -9,6 +9,7 @@ import { host, type HostTensor } from "../../host/mod.ts";
 import type { ModelValue, Session } from "../../inference/session.ts";
 import type { InferenceTensor } from "../../inference/tensor.ts";
 import { StageError } from "../errors.ts";
+import { Recent } from "../recent.ts";
 import { checks, MOST_AT_A_TIME, type Run, type Takes, Transform } from "../stage.ts";
 
 /** Tensors by the names of a model's inputs or outputs. */
@@ -87,15 +88,18 @@ export function infer<T extends Tensor = HostTensor>(
   const inBatch = (batch - 1) * every + 1;
   checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, MOST_AT_A_TIME / inBatch));
   for (const [argument, value] of Object.entries({ prepare, results })) FUNCTION(checks, value, argument);
-  const made: Inputs[] = [];
+  const made = new Recent<Kind>(isIdle, ({ inputs }) => inputs.forEach((one) => one[Symbol.dispose]()));
   /** The inputs of a run that is over, or new ones. */
   const inputsFor = (info: FrameInfo): Inputs => {
     const given = shapes?.(info) ?? {};
     const wanted = session.inputs.map((input) => shapeOf(input, given[input.name], batch));
-    const known = made.find(({ isBusy, shapes }) => !isBusy && JSON.stringify(shapes) === JSON.stringify(wanted));
-    if (known !== undefined) return known;
+    const key = JSON.stringify(wanted);
+    const kind = made.find((one) => one.key === key) ?? { key, inputs: [] };
+    made.use(kind);
+    const idle = kind.inputs.find(({ isBusy }) => !isBusy);
+    if (idle !== undefined) return idle;
     const inputs = new Inputs(session, wanted);
-    made.push(inputs);
+    kind.inputs.push(inputs);
     return inputs;
   };
   let filling: Batch<T> | undefined;
@@ -135,22 +139,35 @@ export function infer<T extends Tensor = HostTensor>(
     },
     async close() {
       [filling, count, total] = [undefined, 0, Infinity];
-      for (const inputs of made.splice(0)) await inputs[Symbol.asyncDispose]();
+      for (const { inputs } of made.clear()) for (const one of inputs) await one[Symbol.asyncDispose]();
     },
   });
 }
 
+/** The inputs of runs over frames of one kind. */
+interface Kind {
+  /** Their shapes. */
+  readonly key: string;
+  readonly inputs: Inputs[];
+}
+
+function isIdle({ inputs }: Kind): boolean {
+  return !inputs.some(({ isBusy }) => isBusy);
+}
+
 /** The inputs of one run, used again by another of the same shapes. */
-class Inputs implements AsyncDisposable {
-  readonly shapes: readonly (readonly number[])[];
+class Inputs {
   readonly tensors: Named<InferenceTensor>;
   isBusy = true;
 
   constructor({ context, inputs }: Session, shapes: readonly (readonly number[])[]) {
-    this.shapes = shapes;
     this.tensors = Object.fromEntries(
       inputs.map(({ name, dtype }, i) => [name, context.allocate({ shape: shapes[i], dtype })]),
     );
+  }
+
+  [Symbol.dispose](): void {
+    for (const tensor of Object.values(this.tensors)) tensor[Symbol.dispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
