@@ -1,6 +1,6 @@
 // Pipelines over memory of the host's: order, ends, errors, figures.
 
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { ArgumentError, type Frame, host, type HostTensor, type ImageInfo } from "../../mod.ts";
 import {
   convert,
@@ -18,6 +18,7 @@ import {
   Transform,
   viewer,
 } from "../../src/pipeline/mod.ts";
+import { runModule } from "../process.ts";
 import { warningsOf } from "../warnings.ts";
 import { adding, doubling, INFO, noted, numbered, numberedFrame, test, valueOf } from "./help.ts";
 
@@ -486,4 +487,25 @@ test("a timer's signal ends a pipeline whose stages never wait", async () => {
   });
   const signal = AbortSignal.timeout(20);
   await assertRejects(() => pipeline(endless, doubling(), noted().sink, { signal }).run(), DOMException, "timeout");
+});
+
+test("pipeline({ measure }) has an entry for each frame at each stage", async () => {
+  performance.clearMeasures();
+  await pipeline(numbered(3), doubling(), noted().sink, { measure: true }).run();
+  const entries = performance.getEntriesByType("measure");
+  performance.clearMeasures();
+  const counts = Map.groupBy(entries, ({ name }) => name).entries().map(([name, { length }]) => `${name} ${length}`);
+  assertEquals([...counts].sort(), ["double 3", "noted 3", "numbered 3"]); // the last read of a source finds the end
+  assert(entries.every(({ duration }) => duration >= 0));
+});
+
+Deno.test("pipeline({ progress }) says on a terminal how many frames are done", async () => {
+  const { code, stdout } = await runModule(
+    `import { pipeline } from "@samepage/interop/pipeline";
+    import { noted, numbered } from "./tests/pipeline/help.ts";
+    await pipeline(numbered(30), noted().sink, { progress: true }).run();`,
+    { columns: 100 },
+  );
+  assertEquals(code, 0, stdout);
+  assertMatch(stdout, /30 frames, \d+\.\d a second\r\n$/);
 });

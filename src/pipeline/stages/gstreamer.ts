@@ -38,7 +38,8 @@ export function fromGStreamer(
 
 /**
  * An appsrc of a pipeline of GStreamer's, as a sink: `appsrc name=in`, whose frames are like the first. The end of the frames
- * is the end of its stream, and is waited for; then, or after an error, GStreamer's pipeline is stopped.
+ * is the end of its stream, and is waited for; then, or after an error, GStreamer's pipeline is stopped. Where the same
+ * pipeline has an appsink, begin with {@link fromGStreamer} there once the first frame was written.
  *
  * @param to what `gst.launch()` has returned
  * @param name the appsrc's name in the description
