@@ -48,16 +48,26 @@ export function fromGStreamer(
 export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
   const contexts = contextsOf(to);
   let writer: WritableStreamDefaultWriter<Frame> | undefined;
+  const taken = () => {
+    const last = writer;
+    writer = undefined;
+    return last;
+  };
   return new Sink({
     ...{ name, contexts, takes: { memory: contexts[0] } },
     write: (frame: Frame) => (writer ??= to.source(name, frame.info, options).getWriter()).write(frame),
     async close() {
-      await writer?.close();
-      writer = undefined;
-      await to.ended();
-      await to.stop(); // sinks keep the last frame
+      try {
+        await taken()?.close();
+        await to.ended();
+      } finally {
+        await to.stop(); // sinks keep the last frame
+      }
     },
-    abort: (reason) => writer?.abort(reason),
+    async abort(reason) {
+      await taken()?.abort(reason);
+      await to.stop(); // a write that failed has ended the stream, and not GStreamer's pipeline
+    },
   });
 }
 
