@@ -1,6 +1,6 @@
 import { aKind, isMade } from "../core/argument.ts";
 import { unlessAborted } from "../core/device/fence.ts";
-import { DisposedError, throwAll, warn } from "../core/errors.ts";
+import { DisposedError, messageOf, throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
@@ -315,7 +315,7 @@ export class Engine implements Run {
     }
     await this.#work(undefined);
     await this.end();
-    throwAll(this.#failures, RUNNING);
+    this.#throwFailures();
     return this.figures;
   }
 
@@ -342,7 +342,7 @@ export class Engine implements Run {
       await working;
       await this.end();
     }
-    throwAll(this.#failures, RUNNING);
+    this.#throwFailures();
   }
 
   /** All stages at once. What fails is noted, and ends the others. */
@@ -713,6 +713,18 @@ export class Engine implements Run {
     this.#failures.push(...unwind(this.#undo));
   }
 
+  /** Throws what has ended the pipeline, by the name of its stage; what failed afterwards is said, too. */
+  #throwFailures(): void {
+    const [first] = this.#failures;
+    try {
+      throwAll(this.#failures, "running the pipeline");
+    } catch (error) {
+      throw first instanceof StageError && error !== first
+        ? new StageError(first.stage, messageOf(error), { errors: this.#failures })
+        : error;
+    }
+  }
+
   async #attempt(stage: string, action: () => void | Promise<void>): Promise<void> {
     try {
       await action();
@@ -737,7 +749,6 @@ export class Engine implements Run {
 }
 
 const LATE = `${GRACE_MS / 1000} s after the pipeline's end`;
-const RUNNING = "running the pipeline";
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 
 /** What a transform says that it gives; its frames have the times of those that it reads. */

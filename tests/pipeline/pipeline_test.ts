@@ -155,6 +155,18 @@ for (const [what, at] of [["first", 1], ["middle", 5], ["last", 10]] as const) {
   });
 }
 
+test("a stage whose close() fails after another has failed is said, too, and the first is named", async () => {
+  const fails = new Transform({
+    name: "fails",
+    process: () => Promise.reject(new Error("first")),
+    close: () => Promise.reject(new Error("second")),
+  });
+  for (const whole of [pipeline(numbered(3), fails), pipeline(numbered(3), tee([fails, noted().sink]))]) {
+    const error = await assertRejects(() => whole.run(), StageError);
+    assertEquals([error.stage, /first.*second/.test(error.message)], ["fails", true], `${error}`);
+  }
+});
+
 test("a signal ends a pipeline with its reason: before it begins, and in the middle", async () => {
   const reason = new Error("enough");
   await assertRejects(

@@ -5,6 +5,8 @@ import { infer, type InferOptions, pipeline, StageError, Transform } from "@same
 import { onnxModel } from "../inference/onnx.ts";
 import { LIBRARY as ONNX_RUNTIME, openOnnxRuntime } from "../onnxruntime/open.ts";
 import { LIBRARY as OPENVINO, openOpenVINO } from "../openvino/open.ts";
+import { gc } from "../gc.ts";
+import { warningsOf } from "../warnings.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 
 /** y = sigmoid(x), of any number of frames, each of 4 elements. */
@@ -140,6 +142,27 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
       const error = await assertRejects(() => confidences(stage, 10), StageError, `infer: no ${fails}`);
       assertEquals(error.stage, "infer");
     }
+  });
+
+  test("infer() whose prepare() fails leaves no map to the garbage collector", async (context) => {
+    using session = context.compileSync(MODEL);
+    const fails = infer(session, { ...OPTIONS, prepare: () => fail() });
+    const fail = () => {
+      throw new Error("planned");
+    };
+    const waits = new Transform({
+      name: "waits",
+      process: () => {},
+      async close() {
+        await new Promise((resolve) => setTimeout(resolve));
+        gc();
+        await new Promise((resolve) => setTimeout(resolve));
+      },
+    });
+    const warnings = await warningsOf(async () => {
+      await assertRejects(() => pipeline(frames(2), waits, fails).run(), StageError, "planned");
+    });
+    assertEquals(warnings, []);
   });
 
   test("a pipeline that another stage ends leaves nothing of infer()'s batch", async (context) => {

@@ -96,7 +96,7 @@ export function infer<T extends Tensor = HostTensor>(
     const key = JSON.stringify(wanted);
     const kind = made.find((one) => one.key === key) ?? { key, inputs: [] };
     made.use(kind);
-    const idle = kind.inputs.find(({ isBusy }) => !isBusy);
+    const idle = kind.inputs.find(({ batch }) => batch === undefined);
     if (idle !== undefined) return idle;
     const inputs = new Inputs(session, wanted);
     kind.inputs.push(inputs);
@@ -152,13 +152,14 @@ interface Kind {
 }
 
 function isIdle({ inputs }: Kind): boolean {
-  return !inputs.some(({ isBusy }) => isBusy);
+  return inputs.every(({ batch }) => batch === undefined);
 }
 
 /** The inputs of one run, used again by another of the same shapes. */
 class Inputs {
   readonly tensors: Named<InferenceTensor>;
-  isBusy = true;
+  /** What they are filled for: it stays reachable, and its maps with it, until they end. */
+  batch: object | undefined;
 
   constructor({ context, inputs }: Session, shapes: readonly (readonly number[])[]) {
     this.tensors = Object.fromEntries(
@@ -211,7 +212,7 @@ class Batch<T extends Tensor> {
 
   constructor(session: Session, inputs: Inputs, memory: Target<T>, run: Run, size: number) {
     [this.#session, this.#inputs, this.#run, this.#size] = [session, inputs, run, size];
-    inputs.isBusy = true;
+    inputs.batch = this;
     this.written = mapped(inputs.tensors, (tensor) => run.graph.map(tensor, memory, { access: "write" }) as T);
     run.signal.addEventListener("abort", this.#stop, { once: true });
     this.#over.promise.catch(() => {}); // who waits for it throws it
@@ -238,7 +239,7 @@ class Batch<T extends Tensor> {
     for (const tensor of [...this.#parts, ...Object.values(this.written)]) await tensor[Symbol.asyncDispose]();
     this.#parts = [];
     this.#outputs = await this.#session.runAsync(this.#inputs.tensors, {}, { signal });
-    this.#inputs.isBusy = false;
+    this.#inputs.batch = undefined;
     this.read = mapped(this.#outputs, (tensor) => graph.map(tensor, host, { access: "read" }));
     this.#left = this.count;
   }
