@@ -154,6 +154,21 @@ withOpenCL("a part of a part of frames with gaps between their rows goes through
   assertEquals(bytesMoved, 0);
 });
 
+withOpenCL("copy() takes a part to a kernel while another branch of tee() has the whole", async (cl) => {
+  using program = cl.program(TWICE);
+  using twice = program.kernel("twice");
+  const [part, whole]: number[][][] = [[], []];
+  const doubled = () => kernel(twice, { gives: (info) => info });
+  const source = numbered(9, "I420", { width: WIDTH, height: HEIGHT });
+  const branches = [
+    [crop({ x: 4, y: 2, width: 16, height: 8 }), copy(), doubled(), planesOf(part)],
+    [kernel(twice, { name: "whole", gives: (info) => info }), planesOf(whole)],
+  ];
+  await pipeline(source, tee(...branches)).run();
+  assertEquals(part, whole);
+  assertEquals(part, Array.from({ length: 9 }, (_, i) => Array(3).fill(2 * (i + 1))));
+});
+
 withFFmpeg(
   "pipeline: a ring waits for the frames that an encoder keeps, and gets each of them back",
   () =>
