@@ -163,7 +163,7 @@ test("convert() keeps the kernels of the four sizes that came last, and reads co
     async *frames() {
       for (const width of [4, 6, 4, 8, 10, 12]) {
         const info = imageInfo({ format: "YUV444", width, height: 2, colour: { matrix: "bt709", range: "full" } });
-        const frame = host.allocateFrame(info);
+        const frame = host.allocateFrame(info, { rowAlign: 64, planeAlign: 512 });
         frame.planes.forEach((plane, i) => plane.bytes().fill(i === 0 ? 235 : 128));
         yield await Promise.resolve(frame);
       }

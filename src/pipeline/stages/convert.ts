@@ -76,14 +76,12 @@ export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<O
     name: ["convert", format ?? [], isSized ? `${width ?? ""}×${height ?? ""}` : []].flat().join(" "),
     takes: { memory: cl, format: Object.keys(FORMATS) },
     gives: (given) => outputOf(given as ImageInfo, options),
-    async process(input, output) {
-      const { BaseOf } = await import("../../opencl/mod.ts"); // which is loaded, where there is a context
+    process: (input, output) => {
       const [from, to] = [input.info, output.info] as ImageInfo[];
       const block = blockOf(FORMATS[to.format as ConvertedFormat]);
       const items = [to.width, to.height].map((size) => Math.ceil(size / block));
       const planes = [...input.planes, ...output.planes];
-      const args = planes.flatMap((plane) => [new BaseOf(plane), plane.layout.byteOffset, plane.layout.strides[0]]);
-      kernelFor(from, to).run({ items }, args);
+      kernelFor(from, to).run({ items }, planes.flatMap((plane) => [plane, plane.layout.strides[0]]));
     },
     close: () => made.clear().forEach(end),
   });
@@ -127,10 +125,10 @@ function sourceOf(from: ImageInfo, to: ImageInfo): string {
   const planes = (name: string, kind: string, { places }: Converted) =>
     Array.from(
       new Set(places.map(([plane]) => plane).sort()),
-      (p) => `global ${kind}uchar *${name}${p}, int ${name}o${p}, int ${name}s${p}`,
+      (p) => `global ${kind}uchar *${name}${p}, int ${name}s${p}`,
     );
   const at = (name: string, [plane, byte, step, shift]: Place, x: string, y: string) =>
-    `${name}${plane}[${name}o${plane} + (${y} >> ${shift}) * ${name}s${plane} + (${x} >> ${shift}) * ${step} + ${byte}]`;
+    `${name}${plane}[(${y} >> ${shift}) * ${name}s${plane} + (${x} >> ${shift}) * ${step} + ${byte}]`;
   const inputs = planes("in", "const ", reads);
   const names = inputs.map((one) => one.replace(/global const uchar \*|int /g, ""));
   const block = blockOf(writes);
