@@ -1,6 +1,6 @@
 import { aKind, isMade } from "../core/argument.ts";
 import { unlessAborted } from "../core/device/fence.ts";
-import { DisposedError, throwAll, warn } from "../core/errors.ts";
+import { DisposedError, messageOf, throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
@@ -8,7 +8,7 @@ import { ORIGIN, sumOf } from "../core/graph/route.ts";
 import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
-import { Pace } from "../core/pace.ts";
+import { nextTurn, Pace } from "../core/pace.ts";
 import { Progress } from "../core/progress.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { Metadata } from "../core/tensors/metadata.ts";
@@ -28,16 +28,14 @@ import {
   type User,
 } from "./plan.ts";
 import { Queue } from "./queue.ts";
+import { Recent } from "./recent.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
 import { checks, Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
 import { Watch } from "./watch.ts";
 
-/** How long stages may take to stop, after which they are named and left behind. */
+/** How long stages may take to end, after which they are named; one that still works on a frame is left behind. */
 const GRACE_MS = 5000;
-
-/** How many kinds of frames a transform keeps memory for. */
-const MOST_KINDS = 4;
 
 /** Options of a run, with what is left out filled in. */
 export interface RunOptions {
@@ -56,14 +54,15 @@ class Place<S extends Stage = Stage> {
   /** How it works on frames like the last one. */
   planned: Planned | undefined;
   /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
-  readonly given: Gives[] = [];
+  readonly given: Recent<Gives>;
   /** Is its close() over? One that is under way ends by its abort(). */
   isClosed = false;
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
-  constructor(stage: S, next: Place | undefined) {
+  constructor(stage: S, next: Place | undefined, forget: (gives: Gives) => void) {
     [this.stage, this.next] = [stage, next];
+    this.given = new Recent(({ frames }) => frames instanceof Slots && frames.isIdle, forget);
     const none = { frames: 0, dropped: 0, milliseconds: 0, waited: 0, bytesMoved: 0, hostWaits: 0 };
     this.figures = { stage: stage.name, ...none };
   }
@@ -139,6 +138,8 @@ export class Engine implements Run {
   #first: Promise<IteratorResult<Frame>> | undefined;
   #plan: Promise<Plan> | undefined;
   #ended: Promise<void> | undefined;
+  /** Stages that still worked some time after the end had begun. */
+  readonly #leftBehind = new Set<string>();
   #grace: Promise<void> | undefined;
   #failures: unknown[] = [];
   #inFlight = 0;
@@ -152,8 +153,9 @@ export class Engine implements Run {
     this.#options = options;
     [this.frames, this.copy] = [options.frames, options.copy];
     const places: Place[] = [];
-    for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0]));
-    [this.#source, this.#places] = [new Place(source, places[0]), places];
+    const forget = ({ frames }: Gives) => this.#forget(frames as Slots);
+    for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0], forget));
+    [this.#source, this.#places] = [new Place(source, places[0], forget), places];
     this.graph = new Graph([host, ...[source, ...stages].flatMap(({ contexts }) => contexts)], edgesOf);
     this.#queues = stages.map(() => new Queue<Traveller>());
     const { signal } = options;
@@ -256,20 +258,14 @@ export class Engine implements Run {
     const wanted = givenOf(stage.init.gives(info));
     const known = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
     const gives = known ?? await this.#givesOf(stage, wanted, reached.target, next);
-    if (known !== undefined) given.splice(given.indexOf(known), 1);
-    given.push(gives);
-    this.#forgetIdle(given);
+    given.use(gives);
     return { from, info, reached, gives };
   }
 
-  /** Frames of every size that ever came would fill the memory: those that were used last stay. */
-  #forgetIdle(given: Gives[]): void {
-    for (const one of given.slice(0, Math.max(0, given.length - MOST_KINDS))) {
-      if (!(one.frames instanceof Slots && one.frames.isIdle)) continue;
-      given.splice(given.indexOf(one), 1);
-      this.#slots.delete(one.frames);
-      this.#keep(one.frames[Symbol.asyncDispose]());
-    }
+  /** Gives frames back that are idle, and of a kind that came long ago. */
+  #forget(frames: Slots): void {
+    this.#slots.delete(frames);
+    this.#keep(frames[Symbol.asyncDispose]());
   }
 
   /** What a transform writes into: frames of the stage behind it, or its own. */
@@ -319,7 +315,7 @@ export class Engine implements Run {
     }
     await this.#work(undefined);
     await this.end();
-    throwAll(this.#failures, RUNNING);
+    this.#throwFailures();
     return this.figures;
   }
 
@@ -346,7 +342,7 @@ export class Engine implements Run {
       await working;
       await this.end();
     }
-    throwAll(this.#failures, RUNNING);
+    this.#throwFailures();
   }
 
   /** All stages at once. What fails is noted, and ends the others. */
@@ -356,6 +352,7 @@ export class Engine implements Run {
     } catch {
       return; // it is noted
     }
+    this.#watch.begin();
     const outputs = [...this.#queues.slice(1), out];
     await Promise.all([
       this.#guard(this.#source, this.#read(this.#queues[0] ?? out!)),
@@ -372,13 +369,22 @@ export class Engine implements Run {
 
   async #guard(place: Place, loop: Promise<void>): Promise<void> {
     try {
-      await Promise.race([loop, this.#stopped()]);
+      await this.#overOrLeft(place.name, loop);
     } catch (error) {
       this.#fail(place.name, error);
     }
   }
 
-  /** Resolves some time after the end has begun: a stage that hangs is left behind. */
+  /** Waits for what a stage does; some time after the end has begun, it is named and left behind. */
+  async #overOrLeft(stage: string, work: Promise<unknown>): Promise<void> {
+    const late = this.#stopped().then(nextTurn); // it may be late already, and the work over by the next turn
+    const isLate = await Promise.race([work.then(() => false), late.then(() => true)]);
+    if (!isLate || this.#leftBehind.has(stage)) return;
+    this.#leftBehind.add(stage);
+    warn(`${stage} still works ${LATE}, and is left behind: run.signal says when to stop.`);
+  }
+
+  /** Resolves some time after the end has begun. */
   #stopped(): Promise<void> {
     return this.#grace ??= new Promise((resolve) => {
       const wait = () => {
@@ -524,9 +530,8 @@ export class Engine implements Run {
     const output = written === traveller ? input : await this.#mapped(figures, written, gives!.reached.target, "write");
     const kept = stage.init.process(input, output, this);
     const isKept = (kept instanceof Promise ? await kept : kept) !== false;
-    for (const one of [traveller, written]) {
-      if (one.frame!.resource.isLive) continue;
-      throw new StageError(name, `it disposed ${one.frame!.name}.`, DISPOSED);
+    for (const { resource } of [input, output]) {
+      if (!resource.isLive) throw new StageError(name, `it disposed ${resource.name}.`, DISPOSED);
     }
     figures[isKept ? "frames" : "dropped"]++;
     if (stage.init.copies === true) figures.bytesMoved += written.frame!.byteLength;
@@ -583,6 +588,7 @@ export class Engine implements Run {
       return this.#track(frame, place, part.began);
     }
     const traveller = this.#track(frame, place, performance.now());
+    this.#watch.moved();
     this.#inFlight++;
     frame.resource.undo.unshift(() => {
       this.#inFlight--;
@@ -685,6 +691,7 @@ export class Engine implements Run {
     const isWhole = !this.signal.aborted;
     if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value)));
     for (const { stage, name, isClosed } of this.#places) {
+      const late = setTimeout(() => warn(`${name} has not closed ${LATE}: the pipeline waits for it.`), GRACE_MS);
       await this.#attempt(
         name,
         () =>
@@ -694,6 +701,7 @@ export class Engine implements Run {
             ? stage.init.abort?.(this.signal.reason)
             : undefined,
       );
+      clearTimeout(late);
     }
     this.#stopQuietly();
     await this.#settle(this.#iterator?.return?.());
@@ -705,6 +713,18 @@ export class Engine implements Run {
     this.#failures.push(...unwind(this.#undo));
   }
 
+  /** Throws what has ended the pipeline, by the name of its stage; what failed afterwards is said, too. */
+  #throwFailures(): void {
+    const [first] = this.#failures;
+    try {
+      throwAll(this.#failures, "running the pipeline");
+    } catch (error) {
+      throw first instanceof StageError && error !== first
+        ? new StageError(first.stage, messageOf(error), { errors: this.#failures })
+        : error;
+    }
+  }
+
   async #attempt(stage: string, action: () => void | Promise<void>): Promise<void> {
     try {
       await action();
@@ -714,9 +734,9 @@ export class Engine implements Run {
     }
   }
 
-  /** Waits for what a program's source may never do. */
+  /** Waits for what a program's source may never do. What it throws was thrown before, or comes too late. */
   async #settle(done: Promise<unknown> | undefined): Promise<void> {
-    await Promise.race([done?.catch(() => {}), this.#stopped()]);
+    if (done !== undefined) await this.#overOrLeft(this.#source.name, done.catch(() => {}));
   }
 
   #nameForgotten(): void {
@@ -728,7 +748,7 @@ export class Engine implements Run {
   }
 }
 
-const RUNNING = "running the pipeline";
+const LATE = `${GRACE_MS / 1000} s after the pipeline's end`;
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 
 /** What a transform says that it gives; its frames have the times of those that it reads. */

@@ -1,4 +1,5 @@
 import { mostOf, type Route } from "../core/graph/route.ts";
+import { escaped } from "../core/xml.ts";
 import { type HandOver, Plan } from "./plan.ts";
 import { checks } from "./stage.ts";
 
@@ -66,7 +67,7 @@ function box(column: number, y: number, name: string, lines: readonly string[]):
   const small = lines.map((line, i) =>
     `<text class="small" x="${left + 10}" y="${top + 38 + 15 * i}">${escaped(cut(line))}</text>`
   );
-  return `<g><title>${escaped([name, ...lines].join("\n"))}</title>` +
+  return `<g><title>${[name, ...lines].map(escaped).join("\n")}</title>` +
     `<rect x="${left}" y="${top}" width="${WIDTH}" height="${HEIGHT}" rx="6"/>` +
     `<text x="${left + 10}" y="${top + 20}">${escaped(cut(name))}</text>${small.join("")}</g>`;
 }
@@ -84,8 +85,4 @@ function arrow(column: number, y: number, route: Route | undefined, from: number
 
 function cut(text: string): string {
   return text.length <= 44 ? text : `${text.slice(0, 43)}…`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

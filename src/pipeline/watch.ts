@@ -4,17 +4,18 @@ const SLOW_MS = 5000;
 
 /** Warns where no frame has moved for a while, and names the stages that have them. */
 export class Watch {
-  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #where: () => readonly string[];
+  #timer: ReturnType<typeof setInterval> | undefined;
   #hasMoved = true;
-  #isNamed = false;
 
   /** `where` says which stage has each frame. */
   constructor(where: () => readonly string[]) {
-    this.#timer = setInterval(() => {
-      if (!this.#hasMoved && !this.#isNamed) this.#name(where());
-      this.#hasMoved = false;
-    }, SLOW_MS);
-    Deno.unrefTimer(this.#timer);
+    this.#where = where;
+  }
+
+  /** Keeps the program alive until it has named what hangs: else Deno would end it without a word of that. */
+  begin(): void {
+    this.#timer = setInterval(() => this.#look(), SLOW_MS);
   }
 
   moved(): void {
@@ -25,9 +26,14 @@ export class Watch {
     clearInterval(this.#timer);
   }
 
-  #name(names: readonly string[]): void {
-    if (names.length === 0) return; // the source has none: a camera that nothing moves before
-    this.#isNamed = true;
+  #look(): void {
+    const names = this.#where();
+    if (names.length === 0) return Deno.unrefTimer(this.#timer!); // the source has none: a camera that nothing moves before
+    if (this.#hasMoved) {
+      this.#hasMoved = false;
+      return Deno.refTimer(this.#timer!);
+    }
+    this.end();
     const counts = Map.groupBy(names, (name) => name).entries().map(([name, { length }]) => `${name} has ${length}`);
     warn(
       `the pipeline has waited for ${SLOW_MS / 1000} s: of its frames, ${[...counts].join(", ")}. ` +

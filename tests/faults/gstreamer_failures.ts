@@ -274,3 +274,16 @@ export const VA: Failures<GstVa> = {
   gst_va_memory_get_surface: undefined,
   gst_va_memory_peek_display: undefined,
 };
+
+/** What only looks, or waits for what is looked at again: a pull, a message. */
+export const SILENT: readonly string[] = [
+  "gstreamer_app.gst_app_sink_try_pull_sample",
+  "gstreamer_app.gst_app_sink_try_pull_sampleAsync",
+  "gstreamer.gst_bus_timed_pop_filtered",
+  "gstreamer.gst_bus_timed_pop_filteredAsync",
+  "gstreamer.gst_element_query_position",
+  "gstreamer.gst_element_query_duration",
+  "gstreamer.gst_object_get_name",
+  "gstreamer_video.gst_video_info_set_format", // it says so of sizes that are wrong
+  "gstreamer.gst_buffer_set_flags", // it returns whether they are new
+];

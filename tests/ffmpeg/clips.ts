@@ -40,6 +40,7 @@ const CLIPS = {
   // Some kB each, for what changes bytes of them.
   "small.mp4": [...PICTURES("64x48", 10), ...SOUND, "-t", "1", ...X264, "-c:a", "aac", "-b:a", "16k"],
   "small.mkv": [...PICTURES("64x48", 10), "-t", "1", "-c:v", "mpeg4", "-q:v", "12"],
+  "short.mkv": [...PICTURES("64x48", 10), "-frames:v", "3", "-c:v", "mpeg4", "-q:v", "12"],
   "small.ts": [...PICTURES("64x48", 10), "-t", "1", "-c:v", "mpeg2video", "-q:v", "12"],
   "small.png": [...PICTURES("64x48", 1), "-frames:v", "1", "-pix_fmt", "rgba"],
   "small.wav": [...SOUND, "-t", "0.05", "-c:a", "adpcm_ms"],

@@ -1,7 +1,7 @@
 // convert(): each pair of formats, against the same arithmetic in JavaScript.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, type Frame, host, type HostTensor, type ImageFormat, imageInfo } from "../../mod.ts";
+import { ArgumentError, type Frame, host, type HostTensor, type ImageFormat, imageInfo, ledger } from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { convert, type ConvertedFormat, pipeline, Sink, Source } from "../../src/pipeline/mod.ts";
 import { test } from "./help.ts";
@@ -155,6 +155,32 @@ for (const [width, height] of [[8, 4], [32, 16], [12, 6], [16, 8]]) {
     }
   });
 }
+
+test("convert() keeps the kernels of the four sizes that came last, and reads colours of the full range", async () => {
+  using cl = OpenCLContext.open();
+  const white = new Source({
+    name: "white",
+    async *frames() {
+      for (const width of [4, 6, 4, 8, 10, 12]) {
+        const info = imageInfo({ format: "YUV444", width, height: 2, colour: { matrix: "bt709", range: "full" } });
+        const frame = host.allocateFrame(info, { rowAlign: 64, planeAlign: 512 });
+        frame.planes.forEach((plane, i) => plane.bytes().fill(i === 0 ? 235 : 128));
+        yield await Promise.resolve(frame);
+      }
+    },
+  });
+  const [kernels, greys]: [(number | undefined)[], unknown[]] = [[], []];
+  const look = new Sink<HostTensor>({
+    name: "look",
+    takes: { memory: host },
+    write: ({ planes: [plane] }) => {
+      kernels.push(ledger.alive["opencl.cl_kernel"]);
+      greys.push(plane.bytes({ access: "read" })[0]);
+    },
+  });
+  await pipeline(white, convert(cl, { format: "GRAY8", width: 4, height: 2 }), look, { frames: 1 }).run();
+  assertEquals([kernels, greys], [[1, 2, 2, 3, 4, 4], Array(6).fill(235)]);
+});
 
 Deno.test("convert() refuses a format that it does not write", () => {
   using cl = OpenCLContext.open();

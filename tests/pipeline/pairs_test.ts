@@ -78,6 +78,13 @@ withOpenCL("frames of several blocks go to the host and to kernels behind tee()"
   assertEquals([right[4], bytesMoved], [[5, 15, 25], 0]);
 });
 
+withOpenCL("a stage that disposes a frame of its own memory is named, and not the next one there", async (cl) => {
+  const disposes = new Transform({ name: "wrong", takes: { memory: cl }, process: (frame) => frame[Symbol.dispose]() });
+  const next = new Transform({ name: "next", takes: { memory: cl }, process: () => {} });
+  const error = await assertRejects(() => pipeline(numbered(2), disposes, next, noted().sink).run(), StageError);
+  assertEquals([error.stage, error.message.includes("it disposed opencl")], ["wrong", true], `${error}`);
+});
+
 test("frames of several blocks end with a stage that fails behind tee()", async () => {
   const fails = new Sink({ name: "fails", write: () => Promise.reject(new Error("planned")) });
   await assertRejects(() => pipeline(ofBlocks(5), tee([planesOf([])], [fails])).run(), StageError, "planned");
@@ -145,6 +152,21 @@ withOpenCL("a part of a part of frames with gaps between their rows goes through
   // Luma from 10, 6; chroma from the pixel 5, 3.
   assertEquals(seen, [0, 1, 2].map((i) => [2 * (24 + 10 + i), 2 * (12 + 10 + i)]));
   assertEquals(bytesMoved, 0);
+});
+
+withOpenCL("copy() takes a part to a kernel while another branch of tee() has the whole", async (cl) => {
+  using program = cl.program(TWICE);
+  using twice = program.kernel("twice");
+  const [part, whole]: number[][][] = [[], []];
+  const doubled = () => kernel(twice, { gives: (info) => info });
+  const source = numbered(9, "I420", { width: WIDTH, height: HEIGHT });
+  const branches = [
+    [crop({ x: 4, y: 2, width: 16, height: 8 }), copy(), doubled(), planesOf(part)],
+    [kernel(twice, { name: "whole", gives: (info) => info }), planesOf(whole)],
+  ];
+  await pipeline(source, tee(...branches)).run();
+  assertEquals(part, whole);
+  assertEquals(part, Array.from({ length: 9 }, (_, i) => Array(3).fill(2 * (i + 1))));
 });
 
 withFFmpeg(

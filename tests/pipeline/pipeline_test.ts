@@ -1,7 +1,7 @@
 // Pipelines over memory of the host's: order, ends, errors, figures.
 
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, type Frame, host, type HostTensor, type ImageInfo } from "../../mod.ts";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { ArgumentError, type Frame, host, type HostTensor, type ImageInfo } from "../../mod.ts";
 import {
   convert,
   Flow,
@@ -18,6 +18,7 @@ import {
   Transform,
   viewer,
 } from "../../src/pipeline/mod.ts";
+import { runModule } from "../process.ts";
 import { warningsOf } from "../warnings.ts";
 import { adding, doubling, INFO, noted, numbered, numberedFrame, test, valueOf } from "./help.ts";
 
@@ -153,6 +154,18 @@ for (const [what, at] of [["first", 1], ["middle", 5], ["last", 10]] as const) {
     assertEquals(ofFlow.stage, "torn");
   });
 }
+
+test("a stage whose close() fails after another has failed is said, too, and the first is named", async () => {
+  const fails = new Transform({
+    name: "fails",
+    process: () => Promise.reject(new Error("first")),
+    close: () => Promise.reject(new Error("second")),
+  });
+  for (const whole of [pipeline(numbered(3), fails), pipeline(numbered(3), tee([fails, noted().sink]))]) {
+    const error = await assertRejects(() => whole.run(), StageError);
+    assertEquals([error.stage, /first.*second/.test(error.message)], ["fails", true], `${error}`);
+  }
+});
 
 test("a signal ends a pipeline with its reason: before it begins, and in the middle", async () => {
   const reason = new Error("enough");
@@ -404,25 +417,6 @@ Deno.test("convert(), join(), viewer(), takes, toRing() and fromRing() refuse wh
   assertThrows(() => fromRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
 });
 
-test("a signal ends run(), and disposal ends explain(), while the source has given no frame", async () => {
-  const hangs = () => {
-    const began = Promise.withResolvers<void>();
-    const next = () => (began.resolve(), new Promise<never>(() => {}));
-    const ends = () => Promise.resolve({ done: true as const, value: undefined });
-    const frames = () => ({ [Symbol.asyncIterator]: () => ({ next, return: ends }) });
-    return { source: new Source({ name: "hangs", frames }), began: began.promise };
-  };
-  const abort = new AbortController();
-  const [one, other] = [hangs(), hangs()];
-  const ran = assertRejects(() => pipeline(one.source, noted().sink, { signal: abort.signal }).run(), Error, "enough");
-  await one.began;
-  abort.abort(new Error("enough"));
-  const explained = pipeline(other.source, noted().sink);
-  const explains = assertRejects(() => explained.explain(), DisposedError);
-  await other.began;
-  await Promise.all([ran, explains, explained[Symbol.asyncDispose]()]);
-});
-
 test("a transform that allocates frames of another kind is named, and they are given back", async () => {
   const other = { ...INFO, width: 4 };
   const wrong = new Transform({
@@ -505,4 +499,25 @@ test("a timer's signal ends a pipeline whose stages never wait", async () => {
   });
   const signal = AbortSignal.timeout(20);
   await assertRejects(() => pipeline(endless, doubling(), noted().sink, { signal }).run(), DOMException, "timeout");
+});
+
+test("pipeline({ measure }) has an entry for each frame at each stage", async () => {
+  performance.clearMeasures();
+  await pipeline(numbered(3), doubling(), noted().sink, { measure: true }).run();
+  const entries = performance.getEntriesByType("measure");
+  performance.clearMeasures();
+  const counts = Map.groupBy(entries, ({ name }) => name).entries().map(([name, { length }]) => `${name} ${length}`);
+  assertEquals([...counts].sort(), ["double 3", "noted 3", "numbered 3"]); // the last read of a source finds the end
+  assert(entries.every(({ duration }) => duration >= 0));
+});
+
+Deno.test("pipeline({ progress }) says on a terminal how many frames are done", async () => {
+  const { code, stdout } = await runModule(
+    `import { pipeline } from "@samepage/interop/pipeline";
+    import { noted, numbered } from "./tests/pipeline/help.ts";
+    await pipeline(numbered(30), noted().sink, { progress: true }).run();`,
+    { columns: 100 },
+  );
+  assertEquals(code, 0, stdout);
+  assertMatch(stdout, /30 frames, \d+\.\d a second\r\n$/);
 });

@@ -39,6 +39,42 @@ test("the command filters a clip, and says what it did", true, async (folder) =>
   assertEquals(count, 50);
 });
 
+test(
+  "the command filters, detects and encodes in one, with all of its options",
+  LIBRARY !== undefined,
+  async (folder) => {
+    const [filter, out] = [`${folder}/two.cl`, `${folder}/out.mkv`];
+    Deno.writeTextFileSync(filter, `${Deno.readTextFileSync(EDGES)}kernel void other(global uchar *plane) {}`);
+    const options = [`--filter=${filter}`, "--kernel=edges", `--detect=${DETECTOR}`, `--out=${out}`];
+    const how = ["--codec=ffv1", "--frames=6", "--json"];
+    const { code, stdout, stderr } = await command("run", await clip("larger.ts"), ...options, ...how);
+    assertEquals(code, 0, stderr);
+    const { frames, bytesMoved, stages } = JSON.parse(stdout);
+    assertEquals([frames, bytesMoved], [25, 0]);
+    assertEquals(stages.map(({ stage }: { stage: string }) => stage), [
+      "decode",
+      "edges",
+      "detect",
+      "outline",
+      "encode",
+    ]);
+    using ffmpeg = FFmpegContext.open();
+    await using decoder = ffmpeg.decode(out);
+    assertEquals((await decoder.info()).stream.codec, "ffv1");
+  },
+);
+
+test("the command filters in place, and lists its options", true, async (folder) => {
+  const filter = `${folder}/place.cl`;
+  Deno.writeTextFileSync(filter, "kernel void place(global uchar *plane, int stride) { plane[get_global_id(0)] = 0; }");
+  const { code, stdout, stderr } = await command("run", await clip("small.mkv"), `--filter=${filter}`);
+  assertEquals(code, 0, stderr);
+  assertMatch(stdout, /^copy +10 frames[^]*^place +10 frames/m);
+  const help = await command("--help");
+  const named = [...help.stdout.matchAll(/^ {2}--([a-z]+)/gm)].map(([, name]) => name);
+  assertEquals([help.code, named], [0, ["filter", "kernel", "detect", "out", "codec", "frames", "explain", "json"]]);
+});
+
 test("the command detects objects, and explains itself", LIBRARY !== undefined, async () => {
   const source = await clip("h264.mkv");
   const explained = await command("run", source, `--detect=${DETECTOR}`, "--explain");

@@ -1,8 +1,9 @@
-// The example: a clip's edges, and where its text is.
+// The examples: a clip's edges, and where its text is; two processes; a page that shows frames.
 import { assertEquals, assertMatch } from "@std/assert";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { clip, missing } from "../ffmpeg/clips.ts";
 import { HERE } from "../opencl/help.ts";
+import { present as hasOpenCV } from "../opencv/help.ts";
 import { deno } from "../process.ts";
 import { inFolder } from "./folder.ts";
 
@@ -25,4 +26,31 @@ Deno.test({
       assertEquals(count, 25);
       for await (using sheet of ffmpeg.decode(`${folder}/sheet.png`)) assertEquals(sheet.info.type, "image");
     }),
+});
+
+Deno.test("example two-processes: a reader dies, another one comes, and no frame is lost", async () => {
+  const { code, stdout, stderr } = await deno(["run", "-A", "--no-check", "examples/two-processes/main.ts", "60"], {
+    limit: 60,
+  });
+  assertEquals(code, 0, stdout + stderr);
+  for (const line of [/^reader +40 frames, 0 torn; it dies/m, /^reader +20 frames, 0 torn, 0 bytes copied/m]) {
+    assertMatch(stdout, line);
+  }
+  for (const line of [/^painted +60 frames, 0 bytes copied/m, /^left +nothing/m]) assertMatch(stdout, line);
+});
+
+const lacksView = !HERE.includes("pocl") ? "PoCL" : hasOpenCV ? undefined : "OpenCV";
+
+Deno.test({
+  name: `example live-view${lacksView === undefined ? "" : ` (not here: ${lacksView})`}`,
+  ignore: lacksView !== undefined,
+  fn: async () => {
+    const { code, stdout, stderr } = await deno(["run", "-A", "--no-check", "examples/live-view/main.ts", "0.2"], {
+      limit: 60,
+    });
+    assertEquals(code, 0, stdout + stderr);
+    for (const line of [/^page +http:\/\/127\.0\.0\.1:\d+\/$/m, /^viewer +6 frames/m, /^left +nothing/m]) {
+      assertMatch(stdout, line);
+    }
+  },
 });

@@ -1,10 +1,12 @@
 // Models over frames, by both runtimes.
 import { assertEquals, assertRejects } from "@std/assert";
-import { host, type HostTensor, imageInfo, ledger } from "@samepage/interop";
+import { host, type HostTensor, type ImageInfo, imageInfo, ledger } from "@samepage/interop";
 import { infer, type InferOptions, pipeline, StageError, Transform } from "@samepage/interop/pipeline";
 import { onnxModel } from "../inference/onnx.ts";
 import { LIBRARY as ONNX_RUNTIME, openOnnxRuntime } from "../onnxruntime/open.ts";
 import { LIBRARY as OPENVINO, openOpenVINO } from "../openvino/open.ts";
+import { gc } from "../gc.ts";
+import { warningsOf } from "../warnings.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 
 /** y = sigmoid(x), of any number of frames, each of 4 elements. */
@@ -13,6 +15,21 @@ const MODEL = onnxModel({
   outputs: [{ name: "y", type: "f32", shape: ["n", 4] }],
   nodes: [{ op: "Sigmoid", inputs: ["x"], outputs: ["y"] }],
 });
+
+/** The same, of any number of elements. */
+const OF_ANY_SIZE = onnxModel({
+  inputs: [{ name: "x", type: "f32", shape: ["n", "m"] }],
+  outputs: [{ name: "y", type: "f32", shape: ["n", "m"] }],
+  nodes: [{ op: "Sigmoid", inputs: ["x"], outputs: ["y"] }],
+});
+
+const widthsUntil = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
+
+async function* ofWidths(widths: readonly number[]) {
+  for (const width of widths) {
+    yield await Promise.resolve(host.allocateFrame(imageInfo({ format: "GRAY8", width, height: 1 })));
+  }
+}
 
 const RUNTIMES = {
   onnxruntime: { isThere: ONNX_RUNTIME !== undefined, open: openOnnxRuntime },
@@ -84,6 +101,25 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
     assertEquals(ledger.alive, alive);
   });
 
+  test("infer() keeps the inputs of the four sizes that came last", async (context) => {
+    using session = context.compileSync(OF_ANY_SIZE);
+    const alive = () => Object.values(ledger.alive).reduce((sum, count) => sum + count, 0);
+    const before = alive();
+    const most = async (widths: readonly number[]) => {
+      let now = 0;
+      const stage = infer(session, {
+        shapes: (info) => ({ x: [1, (info as ImageInfo).width] }),
+        prepare: () => {},
+        results: () => void (now = Math.max(now, alive())),
+      });
+      for await (using _ of pipeline(ofWidths(widths), stage, { frames: 2 }));
+      return now - before;
+    };
+    const [one, two, all] = [await most([1, 1]), await most([1, 2, 1, 2, 1]), await most(widthsUntil(30))];
+    const each = two - one;
+    assertEquals(all <= one + 4 * each, true, `${[one, two, all]}`);
+  });
+
   test("infer() looks at every third frame, and lets the others pass", async (context) => {
     using session = context.compileSync(MODEL);
     for (const batch of [1, 2]) {
@@ -106,6 +142,27 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
       const error = await assertRejects(() => confidences(stage, 10), StageError, `infer: no ${fails}`);
       assertEquals(error.stage, "infer");
     }
+  });
+
+  test("infer() whose prepare() fails leaves no map to the garbage collector", async (context) => {
+    using session = context.compileSync(MODEL);
+    const fails = infer(session, { ...OPTIONS, prepare: () => fail() });
+    const fail = () => {
+      throw new Error("planned");
+    };
+    const waits = new Transform({
+      name: "waits",
+      process: () => {},
+      async close() {
+        await new Promise((resolve) => setTimeout(resolve));
+        gc();
+        await new Promise((resolve) => setTimeout(resolve));
+      },
+    });
+    const warnings = await warningsOf(async () => {
+      await assertRejects(() => pipeline(frames(2), waits, fails).run(), StageError, "planned");
+    });
+    assertEquals(warnings, []);
   });
 
   test("a pipeline that another stage ends leaves nothing of infer()'s batch", async (context) => {

@@ -116,6 +116,23 @@ test("kernel() gives what it makes: of three planes, one", lacking, async () => 
   assertEquals(await seen([grey]), numbers((i) => [1 + i, 1 + i]));
 });
 
+test("a stage of the program's own uses the context that its neighbour brings, by run.graph", lacking, async () => {
+  using cl = OpenCLContext.open();
+  using program = cl.program("kernel void place(global uchar *to, int stride) { to[get_global_id(0)] += 1; }");
+  using place = program.kernel("place");
+  const kinds: unknown[] = [];
+  const own = new Transform({
+    name: "own",
+    process: (frame, _, run) => {
+      using map = run.graph.map(frame, cl, { access: "read" });
+      kinds.push(map.target.kind);
+    },
+  });
+  await pipeline(numbered(2), own, kernel(place, { range: () => ({ items: [8] }) })).run();
+  assertEquals(kinds, [cl.kind, cl.kind]);
+  await assertRejects(() => pipeline(numbered(2), own).run(), StageError, "own: "); // no stage brings it
+});
+
 test("kernel() that fails is named", lacking, async () => {
   using cl = OpenCLContext.open();
   using program = cl.program(TWICE);

@@ -1,3 +1,4 @@
+import { escaped } from "../../core/xml.ts";
 import type { EdgeReport, Report } from "../report.ts";
 import { BOX, curveBetween, type Layout, layOut, type Point } from "./svg_layout.ts";
 
@@ -115,10 +116,4 @@ function at({ x, y }: Point): string {
 
 function round(value: number): number {
   return Math.round(10 * value) / 10;
-}
-
-/** XML allows no control characters, not even escaped. */
-function escaped(text: string): string {
-  const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-  return text.replace(/[\p{Cc}\p{Cs}]/gu, " ").replace(/[&<>"]/g, (letter) => names[letter]);
 }

@@ -1,6 +1,8 @@
 import { integer, type Rule } from "../../core/checks.ts";
 import { type Colour, type FrameInfo, type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
+import { allOrNothing } from "../../core/life/undo.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
+import { Recent } from "../recent.ts";
 import { checks, Transform } from "../stage.ts";
 import { contextIn } from "./given.ts";
 
@@ -63,15 +65,12 @@ export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<O
   contextIn(cl, "opencl", "cl");
   const { format, width, height } = checks.optionsIn(options, { format: FORMAT, width: PIXELS, height: PIXELS });
   const isSized = width !== undefined || height !== undefined;
-  let made: { readonly key: string; readonly kernel: OpenCLKernel; readonly end: () => void } | undefined;
+  const made = new Recent<Made>(() => true, end);
   const kernelFor = (from: ImageInfo, to: ImageInfo): OpenCLKernel => {
     const key = JSON.stringify([from, to].map(({ format, width, height, colour }) => [format, width, height, colour]));
-    if (made?.key === key) return made.kernel;
-    made?.end();
-    const program = cl.program(sourceOf(from, to));
-    const kernel = program.kernel("convert_picture");
-    const end = () => [kernel, program].forEach((one) => one[Symbol.dispose]());
-    return (made = { key, kernel, end }).kernel;
+    const one = made.find((one) => one.key === key) ?? { key, kernel: kernelOf(cl, sourceOf(from, to)) };
+    made.use(one);
+    return one.kernel;
   };
   return new Transform<OpenCLTensor>({
     name: ["convert", format ?? [], isSized ? `${width ?? ""}×${height ?? ""}` : []].flat().join(" "),
@@ -84,8 +83,25 @@ export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<O
       const planes = [...input.planes, ...output.planes];
       kernelFor(from, to).run({ items }, planes.flatMap((plane) => [plane, plane.layout.strides[0]]));
     },
-    close: () => made?.end(),
+    close: () => made.clear().forEach(end),
   });
+}
+
+interface Made {
+  readonly key: string;
+  readonly kernel: OpenCLKernel;
+}
+
+function kernelOf(cl: OpenCLContext, source: string): OpenCLKernel {
+  return allOrNothing("converting pictures", (undo) => {
+    const program = cl.program(source);
+    undo.push(() => program[Symbol.dispose]());
+    return program.kernel("convert_picture");
+  });
+}
+
+function end({ kernel }: Made): void {
+  for (const one of [kernel, kernel.program]) one[Symbol.dispose]();
 }
 
 function outputOf(
@@ -114,7 +130,7 @@ function sourceOf(from: ImageInfo, to: ImageInfo): string {
   const at = (name: string, [plane, byte, step, shift]: Place, x: string, y: string) =>
     `${name}${plane}[(${y} >> ${shift}) * ${name}s${plane} + (${x} >> ${shift}) * ${step} + ${byte}]`;
   const inputs = planes("in", "const ", reads);
-  const names = inputs.map((one) => one.match(/in\d/)![0]).flatMap((name) => [name, name.replace("in", "ins")]);
+  const names = inputs.map((one) => one.replace(/global const uchar \*|int /g, ""));
   const block = blockOf(writes);
   const taps = [from.width / to.width, from.height / to.height].map((scale) => Math.max(1, Math.ceil(scale)));
   const ofBlock = ([, , , shift]: Place) => 1 << shift === block;

@@ -38,7 +38,8 @@ export function fromGStreamer(
 
 /**
  * An appsrc of a pipeline of GStreamer's, as a sink: `appsrc name=in`, whose frames are like the first. The end of the frames
- * is the end of its stream, and is waited for; then, or after an error, GStreamer's pipeline is stopped.
+ * is the end of its stream, and is waited for; then, or after an error, GStreamer's pipeline is stopped. Where the same
+ * pipeline has an appsink, begin with {@link fromGStreamer} there once the first frame was written.
  *
  * @param to what `gst.launch()` has returned
  * @param name the appsrc's name in the description
@@ -47,16 +48,26 @@ export function fromGStreamer(
 export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
   const contexts = contextsOf(to);
   let writer: WritableStreamDefaultWriter<Frame> | undefined;
+  const taken = () => {
+    const last = writer;
+    writer = undefined;
+    return last;
+  };
   return new Sink({
     ...{ name, contexts, takes: { memory: contexts[0] } },
     write: (frame: Frame) => (writer ??= to.source(name, frame.info, options).getWriter()).write(frame),
     async close() {
-      await writer?.close();
-      writer = undefined;
-      await to.ended();
-      await to.stop(); // sinks keep the last frame
+      try {
+        await taken()?.close();
+        await to.ended();
+      } finally {
+        await to.stop(); // sinks keep the last frame
+      }
     },
-    abort: (reason) => writer?.abort(reason),
+    async abort(reason) {
+      await taken()?.abort(reason);
+      await to.stop(); // a write that failed has ended the stream, and not GStreamer's pipeline
+    },
   });
 }
 

@@ -9,6 +9,7 @@ import { host, type HostTensor } from "../../host/mod.ts";
 import type { ModelValue, Session } from "../../inference/session.ts";
 import type { InferenceTensor } from "../../inference/tensor.ts";
 import { StageError } from "../errors.ts";
+import { Recent } from "../recent.ts";
 import { checks, MOST_AT_A_TIME, type Run, type Takes, Transform } from "../stage.ts";
 
 /** Tensors by the names of a model's inputs or outputs. */
@@ -87,15 +88,18 @@ export function infer<T extends Tensor = HostTensor>(
   const inBatch = (batch - 1) * every + 1;
   checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, MOST_AT_A_TIME / inBatch));
   for (const [argument, value] of Object.entries({ prepare, results })) FUNCTION(checks, value, argument);
-  const made: Inputs[] = [];
+  const made = new Recent<Kind>(isIdle, ({ inputs }) => inputs.forEach((one) => one[Symbol.dispose]()));
   /** The inputs of a run that is over, or new ones. */
   const inputsFor = (info: FrameInfo): Inputs => {
     const given = shapes?.(info) ?? {};
     const wanted = session.inputs.map((input) => shapeOf(input, given[input.name], batch));
-    const known = made.find(({ isBusy, shapes }) => !isBusy && JSON.stringify(shapes) === JSON.stringify(wanted));
-    if (known !== undefined) return known;
+    const key = JSON.stringify(wanted);
+    const kind = made.find((one) => one.key === key) ?? { key, inputs: [] };
+    made.use(kind);
+    const idle = kind.inputs.find(({ batch }) => batch === undefined);
+    if (idle !== undefined) return idle;
     const inputs = new Inputs(session, wanted);
-    made.push(inputs);
+    kind.inputs.push(inputs);
     return inputs;
   };
   let filling: Batch<T> | undefined;
@@ -135,22 +139,36 @@ export function infer<T extends Tensor = HostTensor>(
     },
     async close() {
       [filling, count, total] = [undefined, 0, Infinity];
-      for (const inputs of made.splice(0)) await inputs[Symbol.asyncDispose]();
+      for (const { inputs } of made.clear()) for (const one of inputs) await one[Symbol.asyncDispose]();
     },
   });
 }
 
+/** The inputs of runs over frames of one kind. */
+interface Kind {
+  /** Their shapes. */
+  readonly key: string;
+  readonly inputs: Inputs[];
+}
+
+function isIdle({ inputs }: Kind): boolean {
+  return inputs.every(({ batch }) => batch === undefined);
+}
+
 /** The inputs of one run, used again by another of the same shapes. */
-class Inputs implements AsyncDisposable {
-  readonly shapes: readonly (readonly number[])[];
+class Inputs {
   readonly tensors: Named<InferenceTensor>;
-  isBusy = true;
+  /** What they are filled for: it stays reachable, and its maps with it, until they end. */
+  batch: object | undefined;
 
   constructor({ context, inputs }: Session, shapes: readonly (readonly number[])[]) {
-    this.shapes = shapes;
     this.tensors = Object.fromEntries(
       inputs.map(({ name, dtype }, i) => [name, context.allocate({ shape: shapes[i], dtype })]),
     );
+  }
+
+  [Symbol.dispose](): void {
+    for (const tensor of Object.values(this.tensors)) tensor[Symbol.dispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -194,7 +212,7 @@ class Batch<T extends Tensor> {
 
   constructor(session: Session, inputs: Inputs, memory: Target<T>, run: Run, size: number) {
     [this.#session, this.#inputs, this.#run, this.#size] = [session, inputs, run, size];
-    inputs.isBusy = true;
+    inputs.batch = this;
     this.written = mapped(inputs.tensors, (tensor) => run.graph.map(tensor, memory, { access: "write" }) as T);
     run.signal.addEventListener("abort", this.#stop, { once: true });
     this.#over.promise.catch(() => {}); // who waits for it throws it
@@ -221,7 +239,7 @@ class Batch<T extends Tensor> {
     for (const tensor of [...this.#parts, ...Object.values(this.written)]) await tensor[Symbol.asyncDispose]();
     this.#parts = [];
     this.#outputs = await this.#session.runAsync(this.#inputs.tensors, {}, { signal });
-    this.#inputs.isBusy = false;
+    this.#inputs.batch = undefined;
     this.read = mapped(this.#outputs, (tensor) => graph.map(tensor, host, { access: "read" }));
     this.#left = this.count;
   }
