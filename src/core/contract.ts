@@ -25,7 +25,8 @@ import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
 import type { ByteRange, Described } from "./tensors/described.ts";
-import type { Frame, PlacedPlane } from "./tensors/frame.ts";
+import type { Frame } from "./tensors/frame.ts";
+import type { PlacedPlane } from "./tensors/placed.ts";
 import type { Mapped } from "./tensors/mapped.ts";
 import type { Tensor, TensorInit } from "./tensors/tensor.ts";
 
@@ -167,7 +168,7 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   /** New zeroed memory of its own, for `allocateTensor`; `address` is its host address, if it has one. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
   /**
-   * A tensor over imported or allocated memory. A plane of a frame has a `PlaneLife` as its `init.resource`: one whose objects
+   * A tensor over imported or allocated memory. A plane of a frame has a `PlacedPlane` as its `init.resource`: one whose objects
    * have to end with it calls `ownResource`.
    */
   tensor?(init: TensorInit<H>): T;

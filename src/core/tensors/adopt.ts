@@ -11,9 +11,10 @@ import { Allocation, type BlockOwner, type Fate, type OwnedBlock } from "../memo
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
-import { checkPlanes, Frame, type PlacedPlane } from "./frame.ts";
+import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
+import { type PlacedPlane, planeAt } from "./placed.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A native object that other code made, and what to call once it is over. */
@@ -238,8 +239,7 @@ function placedIn({ grants }: Resource, planes: readonly AdoptedPlane[]): readon
   const placed = new Array<PlacedPlane>(planes.length);
   for (let i = 0; i < planes.length; i++) {
     const { handle, layout } = planes[i];
-    const start = origin + firstByteOf(planes[i]);
-    placed[i] = { handle, layout, grant, start, end: start + layout.byteLength };
+    placed[i] = planeAt(handle, layout, grant, origin + firstByteOf(planes[i]), i);
   }
   return placed;
 }

@@ -204,8 +204,6 @@ export class BoundingRange implements ByteRange {
   }
 
   get address(): bigint | undefined {
-    const { planes } = this;
-    for (let i = 0; i < planes.length; i++) if (planes[i].address === undefined) return undefined;
     return this.#first.address;
   }
 }

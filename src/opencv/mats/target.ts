@@ -20,7 +20,7 @@ import {
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { samePointers } from "../../core/tensors/pointer.ts";
-import { ownResource } from "../../core/life/resource.ts";
+import { ownResource } from "../../core/tensors/placed.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { ChannelTarget } from "../channel_target.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
