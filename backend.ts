@@ -107,7 +107,13 @@ export {
   type MemoryImport,
 } from "./src/core/tensors/foreign_memory.ts";
 export type { FrameInit, FrameJson } from "./src/core/tensors/frame.ts";
-export { ownResource, PlacedPlane } from "./src/core/tensors/placed.ts";
+export {
+  type ByteRange,
+  Described,
+  type DescribedPlane,
+  ownResource,
+  PlacedPlane,
+} from "./src/core/tensors/described.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
@@ -138,7 +144,6 @@ export {
   UnifiedMemory,
   unifiedPorts,
 } from "./src/core/tensors/unified.ts";
-export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
 export type { ChannelKind, PixelFormat, PixelsInfo, PlanePlace } from "./src/core/layout/frame_info.ts";
 export type { PictureSize } from "./src/core/layout/pictures.ts";

@@ -24,9 +24,8 @@ import type { GiveBack, Resource } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
-import type { ByteRange, Described } from "./tensors/described.ts";
+import type { ByteRange, Described, PlacedPlane } from "./tensors/described.ts";
 import type { Frame } from "./tensors/frame.ts";
-import type { PlacedPlane } from "./tensors/placed.ts";
 import type { Mapped } from "./tensors/mapped.ts";
 import type { Tensor, TensorInit } from "./tensors/tensor.ts";
 

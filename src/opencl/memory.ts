@@ -1,13 +1,12 @@
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import { type ByteRange, Described, laidOut } from "../core/tensors/described.ts";
+import { type ByteRange, Described, laidOut, planeAt } from "../core/tensors/described.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { planeAt } from "../core/tensors/placed.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { classAt } from "./alias/memory.ts";
 import type { BaseContext } from "./base_context.ts";

@@ -9,10 +9,9 @@ import { reads } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { findPlace, join, leave, tellPlace } from "../memory/peers.ts";
-import type { Described } from "../tensors/described.ts";
+import { type Described, PlacedPlane, planeAt } from "../tensors/described.ts";
 import { Frame, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { PlacedPlane, planeAt } from "../tensors/placed.ts";
 import type { BlockPlace, Leaving, Manner, Placed } from "./port_mapper.ts";
 
 export const IMAGES: Manner<Described> = {

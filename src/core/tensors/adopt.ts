@@ -14,7 +14,7 @@ import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
 import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
-import { type PlacedPlane, planeAt } from "./placed.ts";
+import { type PlacedPlane, planeAt } from "./described.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A native object that other code made, and what to call once it is over. */

@@ -6,11 +6,10 @@ import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } 
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { MemoryTarget } from "../contract.ts";
-import { Described } from "./described.ts";
+import { Described, type PlacedPlane, planeAt } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
 import { assertMetadata, Metadata, type Region, regionsOf } from "./metadata.ts";
-import { type PlacedPlane, planeAt } from "./placed.ts";
 import { type AddressedPlane, firstElement, Tensor, type TensorJson } from "./tensor.ts";
 
 const checks = new Checks("core");

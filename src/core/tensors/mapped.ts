@@ -8,9 +8,8 @@ import { AccessError, throwAll } from "../errors.ts";
 import { raiseFailures } from "../life/ending.ts";
 import { registerLater, unregister } from "../life/finalizers.ts";
 import type { Grant } from "../memory/grant.ts";
-import type { Described } from "./described.ts";
+import { type Described, PlacedPlane } from "./described.ts";
 import type { Resource } from "../life/resource.ts";
-import { PlacedPlane } from "./placed.ts";
 import { ORIGIN, type Route } from "../graph/route.ts";
 
 const NOBODY: readonly Grant[] = [];

@@ -17,7 +17,7 @@ import { foreignAddresses } from "../native/foreign_addresses.ts";
 import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
-import { type PlacedPlane, planeAt } from "./placed.ts";
+import { type PlacedPlane, planeAt } from "./described.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** What lies where in native memory, and whose it is. */
