@@ -207,7 +207,9 @@ export class Described extends Printed {
 
   /** Where the elements of each plane lie. */
   get layouts(): readonly Layout[] {
-    return this.planes.length === 1 ? [this.planes[0].layout] : this.planes.map(({ layout }) => layout);
+    const layouts = new Array<Layout>(this.planes.length);
+    for (let i = 0; i < layouts.length; i++) layouts[i] = this.planes[i].layout;
+    return layouts;
   }
 
   /** The range of bytes that it covers. */

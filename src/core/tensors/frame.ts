@@ -73,7 +73,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   constructor(init: FrameInit<P>) {
     super(init);
     const { info, planes } = init;
-    this.#kind = info === undefined || Object.isFrozen(info) ? info : Object.freeze({ ...info });
+    // To ask whether it is frozen takes a call into V8; that is known of what was checked last.
+    this.#kind = info === undefined || info === last.info || Object.isFrozen(info) ? info : Object.freeze({ ...info });
     this.#moment = init.moment;
     this.#metadata = init.metadata;
     this.#handle = init.handle;
