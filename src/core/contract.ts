@@ -174,7 +174,7 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   /**
    * The host address of the first element of such a tensor; undefined where the CPU does not see it. Where this is, `tensor`
    * makes no native object of a frame's plane and never fails: a frame makes its planes when they are first asked for, and
-   * the core exports `"host-pointer"` by itself.
+   * the core exports `"host-pointer"` by itself; it imports that, too, where there is no line: the address is the handle.
    */
   addressOf?(plane: PlacedPlane<H>): bigint | undefined;
 }

@@ -199,7 +199,8 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.step.pair;
     const from = portsOf(source.target)!;
     const to = portsOf(target)!;
-    if (stage === undefined && isAddressed(from, kind) && isAddressed(to, kind)) return inPlace(source, target, job);
+    const isAlone = stage === undefined && to.line === undefined;
+    if (isAlone && isAddressed(from, kind) && isAddressed(to, kind)) return inPlace(source, target, job);
     const leaving: Leaving = stage === undefined
       ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
@@ -256,19 +257,12 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
   return portsOf(at)!.tensor === undefined ? "tensor" : undefined;
 }
 
-/** The same address on both sides: nothing is exported, and no command is made. */
+/** The same address on both sides: nothing is exported, and no command is made. The host has waited for all work. */
 function inPlace(source: Mapped, target: Target, job: MapJob): Mapped {
-  const { grants, waits, step: { result } } = job;
-  const to = target as MemoryTarget;
-  if (to.ports.line === undefined) { for (let i = 0; i < waits.length; i++) waits[i].waitSync(); }
-  const resource = resourceOf(job, grants, [
-    source.resource,
-    portsOf(source.target)!.line?.resource,
-    to.ports.line?.resource,
-  ]);
-  resource.inherit(waits);
+  const { grants, step: { result } } = job;
+  const resource = resourceOf(job, grants, [source.resource]);
   const planes = planesFrom(source.described.range.address, result.layouts, grants[0]);
-  return planesOver(to, { planes, resource, parent: source });
+  return planesOver(target as MemoryTarget, { planes, resource, parent: source });
 }
 
 /**
