@@ -20,7 +20,7 @@ import type { Transfer } from "./graph/route.ts";
 import type { ImageInfo, PixelFormat } from "./layout/frame_info.ts";
 import type { Layout, LayoutInit } from "./layout/layout.ts";
 import type { Runs } from "./layout/runs.ts";
-import type { GiveBack, Resource } from "./life/resource.ts";
+import type { GiveBack } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
@@ -392,12 +392,12 @@ export interface ArrayPlace {
 
 /** A stream of other code's. */
 export interface ArrayStream {
-  /** Its end of life here; the stream itself is other code's. */
-  readonly resource: Resource;
-  /** A fence behind all its commands so far. */
-  fence(): Fence;
-  /** The same; undefined where they are all over. */
+  /** Its line here; the stream itself is other code's. */
+  readonly line: Line;
+  /** A fence behind all its commands so far; undefined where they are all over. */
   pending(): Fence | undefined;
+  /** The same without a native call: behind those so far, and behind what comes until another line waits for it. */
+  lazyFence(): Fence;
   /** Its later commands wait for these, on the device. */
   waitFor(fences: Fence | readonly Fence[]): unknown;
 }

@@ -1,5 +1,6 @@
 import type { CudaEvent } from "../../ffi/cuda_runtime/handles.ts";
 import type { ArrayPlace, Arrays, ArrayStream, Natives } from "../core/contract.ts";
+import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import { planeLayouts } from "../core/layout/frame_info.ts";
 import { layout, type LayoutInit } from "../core/layout/layout.ts";
@@ -14,13 +15,15 @@ import type { CudaTensor } from "./tensor.ts";
 
 interface Stream extends ArrayStream {
   readonly handle: bigint;
+  readonly line: Line<StreamLane>;
+  fence(): Fence;
 }
 
 interface Attaching {
   readonly cuContext: bigint;
   readonly device: { readonly ordinal: number };
   readonly within: NonNullable<Arrays["within"]>;
-  readonly stream: Stream & { readonly line: Line<StreamLane> };
+  readonly stream: Stream;
   attach(address: bigint, init: LayoutInit, options?: AttachOptions): CudaTensor;
   attachStream(handle: bigint): Stream;
 }
@@ -36,7 +39,7 @@ export function streamsOf(context: Attaching): Streams {
   return (handle) => {
     if (handle === context.stream.handle) return context.stream;
     let stream = streams.get(handle);
-    if (!stream?.resource.isLive) streams.set(handle, stream = context.attachStream(handle));
+    if (!stream?.line.resource.isLive) streams.set(handle, stream = context.attachStream(handle));
     return stream;
   };
 }

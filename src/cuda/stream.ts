@@ -12,7 +12,7 @@ import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaPrimaryContext } from "./base.ts";
-import { cudaLines } from "./driver.ts";
+import { cudaLines, MARKER } from "./driver.ts";
 import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
 import { allocateInOrder, type OrderedAllocation } from "./memory/ordered.ts";
@@ -91,6 +91,12 @@ export class CudaStream extends SemaphoreQueue<StreamLane, CudaTensor, CudaTenso
   /** The same; undefined where they are all over. For mappers. */
   pending(): Fence | undefined {
     return this.line.lane.isIdle() ? undefined : this.fence();
+  }
+
+  /** The same, and perhaps behind later ones: its event is recorded once something waits for it elsewhere. For mappers. */
+  lazyFence(): Fence {
+    this.line.submit([], MARKER);
+    return this.line.fence();
   }
 
   /** Blocks until all commands are done. @throws {CudaLostError} if a kernel has crashed. */

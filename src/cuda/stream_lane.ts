@@ -223,7 +223,9 @@ export class StreamLane extends CudaLane {
   /** The earliest event at or behind a mark that is not over; recorded now if the lane has no such event. */
   #at(mark: number): Recorded {
     const events = this.#events;
-    for (let i = 0; i < events.length; i++) if (events[i].mark >= mark) return events[i];
+    let i = events.length; // from the newest on: that is the one mostly asked for, and a busy stream has hundreds
+    while (i > 0 && events[i - 1].mark >= mark) i--;
+    if (i < events.length) return events[i];
     check(this.#record(this.newest), "cudaEventRecord");
     return events[events.length - 1];
   }

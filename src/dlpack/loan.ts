@@ -190,7 +190,7 @@ function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal
   const inOrder = () => {
     if (!signal.isSet()) release(signal); // no consumer has it
     // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
-    else if (typeof order === "object" && order.resource.isLive) work.add(order.fence());
+    else if (typeof order === "object" && order.line.resource.isLive) work.add(order.lazyFence());
   };
   return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [free, inOrder] });
 }
@@ -303,13 +303,14 @@ export function lend(
   const order = orderOf(tensor, stream);
   const { grant } = tensor;
   for (const { resource } of grant.returningIn(grant.start, grant.end)) resource!.settleIfOver(); // else readers pile up
-  if (order !== "none") {
+  const uses = [{ tensor, access, argument: "tensor" }];
+  if (order === "host") eachConflict(uses, (line, mark) => line.block(mark));
+  else if (order !== "none") {
     const fences: Fence[] = [];
-    eachConflict([{ tensor, access, argument: "tensor" }], (line, mark) => {
-      if (order === "host") line.block(mark);
-      else fences.push(new Fence(line, mark));
+    eachConflict(uses, (line, mark) => {
+      if (line !== order.line) fences.push(new Fence(line, mark)); // its own commands run in order
     });
-    if (fences.length > 0) (order as ArrayStream).waitFor(fences);
+    if (fences.length > 0) order.waitFor(fences);
   }
   return new DLPackLoan({ tensor, place, access, version, order, deadlock });
 }

@@ -184,7 +184,7 @@ function acceptedOne(cv: OpenCVBase, name: string, value: unknown, access: Acces
     const hint = "Open OpenCV once, and use that context for all.";
     throw wrong(name, `${value.name} belongs to another context than this one.`, hint);
   }
-  value.assertUsable(access);
+  value.usable(access);
   value.assertInPlace();
   if (!anyRank) assertImage(name, value);
   return value;

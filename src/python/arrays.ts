@@ -6,10 +6,11 @@ import { contextsIn, type DevicePlace } from "../core/device/arrays.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
-import { undone } from "../core/life/undo.ts";
+import { allOrNothing, undoAll, undone } from "../core/life/undo.ts";
 import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
+import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
 import { take, type Taking } from "../dlpack/taken.ts";
@@ -29,7 +30,7 @@ import {
   withReference,
 } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
-import { PythonObject, referencesTo, taken } from "./object.ts";
+import { numberIn, PythonObject, referencesTo, taken } from "./object.ts";
 
 /** A library of Python's that has arrays. */
 export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
@@ -200,20 +201,21 @@ function lent(
   return holding(() => {
     const give = giverOf(library, place.type, place.ordinal, asked);
     const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
-    let hasFailed = true;
+    let array: Address | undefined;
+    let isTaken = false;
     try {
-      const array = calledOn(give, capsule, `${library}.from_dlpack`);
-      hasFailed = false;
-      if (!isFresh(capsule, version)) return new PythonObject(array);
-      cpython().Py_DecRef(array);
-      if (array === helping("asked")) return undefined;
-      throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
+      array = calledOn(give, capsule, `${library}.from_dlpack`);
     } finally {
-      if (isFresh(capsule, version)) rename(capsule, used); // no consumer may take the struct now
-      else if (hasFailed) loan.handOverFailed(() => lostBy(library));
+      isTaken = !isFresh(capsule, version);
+      if (!isTaken) rename(capsule, used); // no consumer may take the struct now
+      else if (array === undefined) loan.handOverFailed(() => lostBy(library));
       else loan.handOver();
       cpython().Py_DecRef(capsule);
     }
+    if (isTaken) return new PythonObject(array);
+    cpython().Py_DecRef(array);
+    if (array === helping("asked")) return undefined;
+    throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
   });
 }
 
@@ -256,11 +258,10 @@ function hasStreams({ arrays }: Context): boolean {
 /** @throws {ArgumentError} if none of the contexts is for its device. */
 function workOn(object: Address, contexts: readonly Context[]): Known {
   if (!contexts.some(hasStreams)) return NOTHING;
-  const device = taken(helped("device", object, "__dlpack_device__")) as [number, number] | null;
-  if (device === null) return {};
-  const [type, id] = device;
+  const device = withReference(helped("device", object, "__dlpack_device__"), numberIn);
+  const [type, id] = [Math.floor(device / 2 ** 32), device % 2 ** 32];
   if (type === kDLCUDAHost) return { type };
-  if (!STREAMED.has(type)) return {};
+  if (!STREAMED.has(type)) return NOTHING;
   const { arrays: { stream, within } } = devices.arraysIn(contexts, type, id, "array", NULL);
   return { stream: stream?.(CUDA_DEFAULT), within };
 }
@@ -280,8 +281,12 @@ function overCapsule(capsule: Address, taking: Taking): Tensor {
 function overBuffer(object: Address, contexts: readonly Context[], asked: Access | undefined): Tensor {
   const host = contexts.find(({ api }) => api === "host")?.arrays;
   if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
-  const { address, layout, access, release } = bufferOf(object, asked);
-  return host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access, owner: release });
+  return allOrNothing("taking a buffer", (undo) => {
+    const { address, layout, access } = bufferOf(object, asked, undo);
+    const tensor = host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access });
+    givesBack(tensor, () => undoAll(undo, "releasing a buffer"));
+    return tensor;
+  });
 }
 
 /** A reference of another's. */

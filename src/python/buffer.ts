@@ -5,7 +5,7 @@ import { Py_buffer, readPyBuffer } from "../../ffi/python/structs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Access } from "../core/memory/access.ts";
-import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
@@ -21,33 +21,24 @@ export interface Buffer {
   readonly address: Address;
   readonly layout: LayoutInit;
   readonly access: Access;
-  /** Lets Python have it again. */
-  readonly release: () => void;
 }
 
 /**
- * The memory of an object. The GIL is held.
+ * The memory of an object. The GIL is held. `undo` lets Python have it again.
  * @throws {PythonError} for an object without. @throws {AccessError} for writing what may only be read.
  */
-export function bufferOf(object: Address, asked: Access | undefined): Buffer {
-  return allOrNothing("asking for a buffer", (undo) => {
-    const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // parts of it point to others
-    const { PyObject_GetBuffer, PyBuffer_Release } = cpython();
-    assertDone(PyObject_GetBuffer(object, at, PyBUF_RECORDS_RO), "PyObject_GetBuffer");
-    undo.push(() => holding(() => PyBuffer_Release(at)));
-    const { buf, itemsize, format, ndim, shape, strides, readonly } = readPyBuffer(viewAt(at, Py_buffer.size, API), 0);
-    const layout = {
-      shape: numbersAt(shape, ndim),
-      strides: numbersAt(strides, ndim),
-      dtype: dtypeOf(textAt(format) ?? "B", Number(itemsize)),
-    };
-    return { address: buf, layout, access: accessTo(asked, readonly !== 0, API), release: releasing(undo) };
-  });
-}
-
-function releasing(undo: Undo): () => void {
-  const steps = [...undo];
-  return () => steps.reverse().forEach((step) => step());
+export function bufferOf(object: Address, asked: Access | undefined, undo: Undo): Buffer {
+  const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // parts of it point to others
+  const { PyObject_GetBuffer, PyBuffer_Release } = cpython();
+  assertDone(PyObject_GetBuffer(object, at, PyBUF_RECORDS_RO), "PyObject_GetBuffer");
+  undo.push(() => holding(() => PyBuffer_Release(at)));
+  const { buf, itemsize, format, ndim, shape, strides, readonly } = readPyBuffer(viewAt(at, Py_buffer.size, API), 0);
+  const layout = {
+    shape: numbersAt(shape, ndim),
+    strides: numbersAt(strides, ndim),
+    dtype: dtypeOf(textAt(format) ?? "B", Number(itemsize)),
+  };
+  return { address: buf, layout, access: accessTo(asked, readonly !== 0, API) };
 }
 
 function numbersAt(address: Address, count: number): number[] {

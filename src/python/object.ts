@@ -270,6 +270,12 @@ export function taken(object: Address, depth = 0): PythonValue {
 }
 
 const overflow = new Int32Array(1);
+
+/** The number of an int that has one in 53 bits. */
+export function numberIn(object: Address): number {
+  return Number(cpython().PyLong_AsLongLongAndOverflow(object, overflow));
+}
+
 const [place, size] = [new BigUint64Array(1), new BigInt64Array(1)];
 
 function fromPython(object: Address, kind: Kind, depth: number): PythonValue {

@@ -44,7 +44,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
     {
       name: "conformance",
       what: "every case on every edge of CUDA's",
-      limit: 150 * Math.max(1, gpus), // it goes over the edges of each GPU, and between each two
+      limit: 85 * Math.max(1, gpus) ** 2, // it goes over the edges of each GPU, and of each to each other
       stage: 2,
       run: (job) => conformance(job, machine, "cuda"),
     },

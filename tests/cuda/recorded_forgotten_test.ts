@@ -84,7 +84,7 @@ over("pools, arrays, textures and surfaces that a program forgets are released, 
     "SAMEPAGE_TRACE_FORGOTTEN=1 says where it was made.";
   assertEquals(warnings.toSorted(), all.map(([name]) => warning(name)).toSorted());
   assertEquals(released.toSorted(), all.map(([, , release]) => release).toSorted());
-  array.assertUsable("write");
+  array.usable("write");
 });
 
 over("pools, arrays, textures and surfaces that are disposed warn of nothing", async () => {

@@ -63,6 +63,28 @@ test("toDLPack() has the consumer's stream wait for ours, and ours for the consu
   device.isIdle = true;
 });
 
+test("toDLPack() makes no call of CUDA's where the same stream has the tensor again, and another stream waits", (cuda) => {
+  using tensor = cuda.allocate(MATRIX);
+  const turn = (stream: bigint) => peer.lend_and_release(toDLPack(tensor, { stream }).handOver());
+  device.isIdle = false;
+  for (let i = 0; i < 3; i++) turn(THEIRS);
+  assertEquals(told, []);
+  turn(1n);
+  assertEquals(told, ["record on theirs", "wait on legacy"]);
+  told.length = 0;
+  cuda.stream.fill(tensor, 2);
+  assertEquals(told, ["wait on ours", "record on legacy", "wait on ours", "fill on ours"]); // behind both
+  device.isIdle = true;
+});
+
+test("a tensor's end waits for what the stream of its last loan was told", (cuda) => {
+  const tensor = cuda.allocate(MATRIX);
+  for (let i = 0; i < 2; i++) peer.lend_and_release(toDLPack(tensor, { stream: THEIRS }).handOver());
+  device.isIdle = false;
+  tensor[Symbol.dispose]();
+  assertEquals(told, ["record on theirs", "host waits for theirs"]);
+});
+
 test("a context ends with a tensor whose release nobody has noticed", (cuda) => {
   const loan = toDLPack(cuda.allocate(MATRIX), { stream: THEIRS });
   peer.lend_and_release(loan.handOver());

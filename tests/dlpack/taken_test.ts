@@ -124,6 +124,21 @@ Deno.test("fromDLPack() of bytes that are lent for writing has them, and the len
   assertEquals([...tensor.view()], [2, 2, 2, 2, 2, 2]);
 });
 
+Deno.test("finished() does not wait for a loan of which fromDLPack() has made a tensor, until that ends", async () => {
+  using tensor = host.allocate({ shape: [2, 3], dtype: "f32" });
+  const loan = toDLPack(tensor);
+  const same = fromDLPack(loan.handOver(), HOST) as HostTensor<"f32">;
+  await tensor.finished();
+  const error = assertThrows(() => tensor.view(), AccessError, "are lent to host tensor [2,3] f32 for");
+  assertEquals(error.hint, "Dispose host tensor [2,3] f32 first.");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  same.disposeAfter(host.signal(promise));
+  const finished = tensor.finished().then(() => loan.isReleased);
+  resolve();
+  await same[Symbol.asyncDispose]();
+  assertEquals([await finished, tensor.view().length], [true, 6]);
+});
+
 Deno.test("fromDLPack() calls the deleter at the tensor's end, also beside others on the same bytes that wait for it", () => {
   const before = peer.deleted();
   const first = fromDLPack(peer.produce(0n), HOST);

@@ -278,7 +278,7 @@ test("an aborted signal ends a decoder that nobody calls", async ({ ffmpeg }) =>
   const decoder = ffmpeg.decode(await clip("h264.mp4"), { signal: controller.signal });
   await decoder.info();
   controller.abort();
-  assertThrows(() => decoder.assertUsable(), DisposedError);
+  assertThrows(() => decoder.usable(), DisposedError);
   await decoder[Symbol.asyncDispose]();
 });
 

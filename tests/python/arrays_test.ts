@@ -169,6 +169,29 @@ test("fromArray() of an array over a tensor of ours borrows beside it, and may w
   }
 });
 
+test(
+  "finished() does not wait for an array that a tensor here keeps, and waits for Python otherwise",
+  ["numpy"],
+  async () => {
+    const python = Python.open();
+    using tensor = host.allocate({ shape: [4], dtype: "f32" });
+    for (const view of ["array[1:]", "memoryview(array)"]) {
+      const array = python.toArray(tensor, "numpy");
+      using part = python.run<PythonObject>(view, { array });
+      array[Symbol.dispose]();
+      using back = take(part) as HostTensor<"f32">;
+      part[Symbol.dispose]();
+      await tensor.finished();
+      const error = assertThrows(() => tensor.view(), AccessError, "lent to host tensor");
+      assertEquals(error.hint, `Dispose ${back.name} first.`);
+      back.view().fill(7);
+      back[Symbol.dispose]();
+      await tensor.finished();
+      assertEquals(tensor.view().at(-1), 7);
+    }
+  },
+);
+
 test("a tensor's end ends what came back of it, and lets the array go", ["numpy"], () => {
   const tensor = host.allocate({ shape: [4], dtype: "f32" });
   let back: HostTensor;

@@ -14,7 +14,7 @@ const recorded = recordedTests(telling(cu.CU_MEMORYTYPE_HOST));
 
 /** A library that takes each tensor on a stream of its own, and lends page-locked memory that its struct says is the CPU's. */
 const LIBRARY = `
-import ctypes, sys, types
+import ctypes, importlib, sys, types
 api = ctypes.pythonapi
 api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -25,10 +25,14 @@ keeps = None
 
 class Array:
     def __init__(self, lent):
-        self.device = lent.__dlpack_device__()
-        options = {"stream": stream} if self.device[0] in (2, 13) else {}
-        calls.append(options.get("stream"))
-        capsule = lent.__dlpack__(max_version=(1, 0), **options)
+        if hasattr(lent, "__dlpack__"):
+            self.device = lent.__dlpack_device__()
+            options = {"stream": stream} if self.device[0] in (2, 13) else {}
+            calls.append(options.get("stream"))
+            capsule = lent.__dlpack__(max_version=(1, 0), **options)
+        else:
+            calls.append("bare")
+            capsule = lent
         self.at = api.PyCapsule_GetPointer(capsule, NEW)
         api.PyCapsule_SetName(capsule, USED)
         if keeps is not None:
@@ -57,9 +61,23 @@ def turning(lent):
     stream += 1
     return Array(lent)
 
-for name in ("torch", "cupy"):
-    sys.modules[name] = types.SimpleNamespace(from_dlpack=Array)
-sys.modules["jax"], sys.modules["jax.dlpack"] = types.ModuleType("jax"), types.SimpleNamespace(from_dlpack=turning)
+def standing_in(name, take):
+    module = types.ModuleType(name)
+    # samepage keeps the function, also for tests of the library itself.
+    module.from_dlpack = lambda lent: (take if sys.modules.get(name) is module else importlib.import_module(name).from_dlpack)(lent)
+    return module
+
+before = dict(sys.modules)
+sys.modules.update({
+    name: standing_in(name, take)
+    for name, take in {"torch": Array, "cupy": Array, "jax": None, "jax.dlpack": turning}.items()
+})
+`;
+
+const OVER = `
+for name in ("torch", "cupy", "jax", "jax.dlpack"):
+    sys.modules.pop(name)
+sys.modules.update(before)
 `;
 
 function test(name: string, run: (cuda: CudaContext, python: Python) => unknown): void {
@@ -71,8 +89,12 @@ function test(name: string, run: (cuda: CudaContext, python: Python) => unknown)
       const python = Python.open();
       python.run(LIBRARY);
       python.run("stream = number", { number: THEIRS });
-      await run(cuda, python);
-      device.isIdle = true;
+      try {
+        await run(cuda, python);
+      } finally {
+        python.run(OVER);
+        device.isIdle = true;
+      }
     },
     {},
     lacking(),
@@ -117,6 +139,27 @@ test("toArray() orders both streams on the device, and asks a library once which
   device.isIdle = false;
   cuda.stream.fill(tensor, 1);
   assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
+  device.isIdle = true;
+});
+
+test("toArray() hands PyTorch a bare capsule while its stream is the one that it took a tensor on", (cuda, python) => {
+  using tensor = cuda.allocate(MATRIX);
+  python.run("sys.modules['torch']._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: stream)");
+  const [one, other] = [0x701, 0x801];
+  const calls = (number: number) => {
+    python.run("calls.clear()\nstream = number", { number });
+    python.toArray(tensor, "torch")[Symbol.dispose]();
+    return python.run("calls");
+  };
+  assertEquals(calls(one), [one, one]); // the first is refused, and the second known
+  assertEquals(calls(one), ["bare"]);
+  assertEquals(calls(other), [other, other]);
+  assertEquals(calls(other), ["bare"]);
+  device.isIdle = false;
+  cuda.stream.fill(tensor, 1);
+  told.length = 0;
+  assertEquals(calls(one), [one, "bare"]);
+  assertEquals(told.filter((line) => line.startsWith("wait")).length, 2, "each lend has its stream wait");
   device.isIdle = true;
 });
 

@@ -183,7 +183,7 @@ Deno.test("a NativeSource makes one ahead, and ends with the loop", async () => 
     if (number.startsWith("1")) break;
   }
   assertEquals(numbers.said, ["begin", "make 0", "make 1", "0 as 0", "make 2", "1 as 1"]);
-  assertThrows(() => numbers.assertUsable(), DisposedError);
+  assertThrows(() => numbers.usable(), DisposedError);
   assertThrows(() => numbers[Symbol.asyncIterator](), InteropError, "Numbers: its frames were taken by another loop.");
 });
 
@@ -194,7 +194,7 @@ for (const how of ["return", "throw"] as const) {
     if (how === "return") assertEquals(await frames.return(), { done: true, value: undefined });
     else assertEquals(await assertRejects(() => frames.throw(why)), why);
     assertEquals(numbers.said, []);
-    assertThrows(() => numbers.assertUsable(), DisposedError);
+    assertThrows(() => numbers.usable(), DisposedError);
     assertEquals(await frames.next(), { done: true, value: undefined });
   });
 }

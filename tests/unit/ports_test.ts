@@ -507,6 +507,73 @@ Deno.test(
 );
 
 Deno.test(
+  "ports: commands on what a map was made of wait on the device for the map's work, and the host for nothing",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const named = (name: string) => command(() => void order.push(name));
+    const driver = new FakeDriver();
+    const [owner, taker] = [driver.line("owner"), driver.line("taker")];
+    const takes = contextOf("takes", { line: taker, imports: [pointer()], import: byAddress });
+    const graph = graphOf(takes);
+    const source = bytes();
+    const submit = (line: typeof owner, tensor: Made | typeof source, name: string) =>
+      line.submit([{ tensor, access: "read-write", argument: "t" }], named(name));
+    for (let lap = 0; lap < 3; lap++) {
+      submit(owner, source, `owner ${lap}`);
+      const mapped = graph.map(source, takes.target) as Made;
+      submit(taker, mapped, `taker ${lap}`);
+      mapped.disposeAfter(taker.fence());
+      assertThrows(() => source.view(), AccessError, "on their way back");
+    }
+    assertEquals([order, driver.blocks], [[], 0]);
+    for (let i = 0; i < 6; i++) for (const { lane } of [taker, owner]) lane.step();
+    assertEquals(order, [0, 1, 2].flatMap((lap) => [`owner ${lap}`, `taker ${lap}`]));
+    source.view();
+    for (const one of [graph, source, takes]) one[Symbol.dispose]();
+    for (const { resource } of [owner, taker]) resource.dispose();
+  }),
+);
+
+Deno.test(
+  "ports: a command waits on the host for bytes whose way back takes more commands than were submitted",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const takeBack = (step: number) => step < 2 ? command(() => void order.push(`back ${step}`)) : undefined;
+    const { takes, line, source, graph } = writtenAndOnItsWayBack({ takeBack });
+    const other = new FakeDriver("owner").line();
+    other.submit([{ tensor: source, access: "read", argument: "t" }], command(() => void order.push("owner")));
+    other.lane.step();
+    assertEquals(order, ["back 0", "back 1", "owner"]);
+    for (const one of [graph, source, takes]) one[Symbol.dispose]();
+    for (const { resource } of [line, other]) resource.dispose();
+  }),
+);
+
+Deno.test(
+  "ports: a command on bytes whose work has failed throws that before it is made, once",
+  withEmptyLedger(() => {
+    const { takes, line, source, graph } = writtenAndOnItsWayBack();
+    const failed = new Error("it burns");
+    const mapped = graph.map(source, takes.target) as Made;
+    line.submit(
+      [{ tensor: mapped, access: "write", argument: "t" }],
+      command(() => {
+        throw failed;
+      }),
+    );
+    mapped.disposeAfter(line.fence());
+    line.lane.run();
+    const other = new FakeDriver("owner").line();
+    const use = () => other.submit([{ tensor: source, access: "read", argument: "t" }], command(() => {}));
+    assertThrows(use, Error, "it burns");
+    assertEquals(use(), 1);
+    for (const one of [graph, source, takes]) one[Symbol.dispose]();
+    assertThrows(() => line.resource.dispose(), Error, "it burns"); // the line reports what has failed on it
+    other.resource.dispose();
+  }),
+);
+
+Deno.test(
   "ports: of many maps on their way back the newest is waited for, and the host's bytes are back when it is",
   withEmptyLedger(() => {
     const { takes, line, source, graph, use } = writtenAndOnItsWayBack();

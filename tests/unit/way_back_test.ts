@@ -1,4 +1,5 @@
-// Whatever maps are in flight, and in which order they end: what the host sees is over, and what ends leaves nothing.
+// Whatever maps are in flight, and in which order they end: what the host sees is over, kernels that share bytes run in
+// order, whether they use a map or what it was made of, and what ends leaves nothing.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -18,6 +19,7 @@ import { withEmptyLedger } from "./ledger.ts";
 
 const BYTES = 64;
 const PART = 16;
+const KERNEL = "kernel";
 
 /** A tensor of a kind that is made up here. */
 class Made extends Tensor<bigint> {
@@ -43,6 +45,8 @@ const anyOp = fc.record({
     "use",
     "use",
     "use",
+    "own",
+    "own",
     "after",
     "after",
     "end",
@@ -86,13 +90,23 @@ function excludes({ array, access, start, end }: View, ran: Ran): boolean {
   return array.length > 0 && ran.start < end && start < ran.end && (ran.writes || access !== "read");
 }
 
+/** A program's command that has to be over before another of its commands begins. */
+function precedes(one: Ran, other: Ran): boolean {
+  return !one.isOver && [one, other].every(({ what }) => what === KERNEL) && (one.writes || other.writes) &&
+    one.start < other.end && other.start < one.end;
+}
+
 function call({ commands, views, wrong }: Seen, one: Omit<Ran, "isOver">) {
   const ran = { ...one, isOver: false };
   return {
     fn: one.what,
     call(lane: FakeLane) {
+      const before = commands.filter((earlier) => precedes(earlier, ran));
       commands.push(ran);
       lane.next = () => {
+        if (before.some(({ isOver }) => !isOver)) {
+          wrong.push("a kernel ran before one that its bytes had been given to");
+        }
         ran.isOver = true;
         if (views.some((view) => excludes(view, ran))) wrong.push(`"${ran.what}" ran while the host had a view`);
       };
@@ -149,6 +163,10 @@ function run(ops: readonly Op[], sides: Sides): void {
     const start = Number(address - base);
     return { start, end: start + byteLength };
   };
+  const submit = (line: Line<FakeLane>, tensor: Made | HostTensor, access: Access, of: HostTensor) => {
+    const used = call(seen, { ...bytesOf(of), writes: access !== "read", what: KERNEL });
+    unlessRefused(() => line.submit([{ tensor, access, argument: "t" }], used));
+  };
   for (const { what, which, line: i, access } of ops) {
     const [at, of, line] = [maps[which % maps.length], hosts[which % hosts.length], lines[i]];
     if (what === "step") line.lane.step();
@@ -166,12 +184,10 @@ function run(ops: readonly Op[], sides: Sides): void {
       seen.views.push(view);
       const late = seen.commands.find((ran) => !ran.isOver && excludes(view, ran));
       assert(late === undefined, `the host has a view for "${access}" while "${late?.what}" is in flight`);
-    } else if (at === undefined) continue;
-    else if (what === "use") {
-      const { tensor, line } = at;
-      const used = call(seen, { ...bytesOf(at.of), writes: tensor.access !== "read", what });
-      unlessRefused(() => line.submit([{ tensor, access: tensor.access, argument: "t" }], used));
-    } else if (what === "after") unlessRefused(() => at.tensor.disposeAfter(line.fence()));
+    } else if (what === "own") submit(line, of, access, of);
+    else if (at === undefined) continue;
+    else if (what === "use") submit(at.line, at.tensor, at.tensor.access, at.of);
+    else if (what === "after") unlessRefused(() => at.tensor.disposeAfter(line.fence()));
     else at.tensor[Symbol.dispose]();
   }
   for (const resource of [graph, source]) resource[Symbol.dispose]();

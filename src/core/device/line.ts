@@ -1,5 +1,6 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
+import type { Grant } from "../memory/grant.ts";
 import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";
@@ -14,8 +15,8 @@ export interface Usable {
   readonly resource: Resource;
   /** True if there is nothing to refuse, to wait for or to revoke. Only loads and comparisons. */
   isReadyFor(line: Line, access: Access): boolean;
-  /** Throws if the access is not allowed now. */
-  assertUsable(access: Access): void;
+  /** Throws if the access is not allowed now. Returns the grants whose bytes are on their way back: to be waited for. */
+  usable(access: Access): readonly Grant[];
   /** The work that a command may have to wait for: its own, and that of others on the same bytes. */
   readonly works: readonly Work[];
   /** Revokes the host views that must not be used during such a command. */

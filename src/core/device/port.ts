@@ -16,7 +16,6 @@ export type MemoryKind =
   | "opaque-fd"
   | "cl_mem"
   | "cuda-ipc"
-  | "dlpack"
   | (string & { readonly _?: never });
 
 /**

@@ -4,20 +4,28 @@ import type { Grant } from "../memory/grant.ts";
 import { writes } from "../memory/access.ts";
 import { ofArgument } from "../errors.ts";
 
+/** Throws unless these uses are allowed. What failed on its way back, and is over, is thrown as well. */
 export function assertUsable(uses: readonly Use[]): void {
   for (const { tensor, access, argument } of uses) {
     try {
-      tensor.assertUsable(access);
+      for (const { resource } of tensor.usable(access)) resource!.settleIfOver();
     } catch (error) {
       throw ofArgument(error, argument, argument);
     }
   }
 }
 
-/** Visits the marks that conflict with these uses, over or not: a reader waits for writers, a writer for all. */
+/**
+ * Visits the marks that conflict with these uses, over or not: a reader waits for writers, a writer for all. Bytes on their
+ * way back are back once the work on them is over; where commands for that are not submitted yet, this thread waits.
+ */
 export function eachConflict(uses: readonly Use[], visit: (line: Line, mark: number) => void): void {
   for (const { tensor, access } of uses) {
     const writing = writes(access);
+    for (const { resource } of tensor.usable(access)) {
+      if (!resource!.awaitsWorkAlone) resource!.settle();
+      resource!.work.eachBefore(writing, visit);
+    }
     for (const work of tensor.works) work.eachBefore(writing, visit);
   }
 }
@@ -27,8 +35,8 @@ export function revokeViews(uses: readonly Use[]): void {
 }
 
 /**
- * Prepares a blocking use by the CPU: checks the access, waits for the work in flight, and revokes the views that must not
- * be used meanwhile.
+ * Prepares a blocking use by the CPU: checks the access, waits for the work in flight and for bytes on their way back, and
+ * revokes the views that must not be used meanwhile.
  * @throws {DisposedError} if a resource was disposed.
  * @throws {AccessError} if the access is not allowed, or the wait could never end.
  */

@@ -2,7 +2,10 @@ import { Printed } from "../printed.ts";
 import { disposed } from "./finalizers.ts";
 import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
+import type { Grant } from "../memory/grant.ts";
 import type { Resource } from "./resource.ts";
+
+const NO_GRANTS: readonly Grant[] = [];
 
 /** A disposable object that is not memory: a context, a queue, a program, a kernel. */
 export abstract class NativeObject extends Printed implements Usable, Disposable, AsyncDisposable {
@@ -26,9 +29,10 @@ export abstract class NativeObject extends Printed implements Usable, Disposable
     return isLive && work.isClearFor(line);
   }
 
-  /** Throws a {@link DisposedError} once it was disposed. */
-  assertUsable(): void {
+  /** Throws a {@link DisposedError} once it was disposed. It has no bytes that others could have. For mappers. */
+  usable(): readonly Grant[] {
     this.resource.assertLive();
+    return NO_GRANTS;
   }
 
   /** It has no views. */

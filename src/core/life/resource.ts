@@ -185,6 +185,11 @@ export class Resource extends Printed {
     return this.state === "returning" || (this.state === "closing" && !this.held);
   }
 
+  /** True if that is so, and all commands that return its bytes are submitted: they are back once its work is over. */
+  get awaitsWorkAlone(): boolean {
+    return this.state === "returning" && this.giveBack === undefined;
+  }
+
   /** The resource that it was made for: itself, unless it is an intermediate of a longer map, or a part of one. */
   get purpose(): Resource {
     const made = this.#madeFor?.purpose;

@@ -9,7 +9,8 @@ import type { Resource } from "./resource.ts";
 interface EndedWait {
   readonly fence: Fence;
   readonly errors: unknown[];
-  readonly until: number;
+  /** When the work is given up, once it has been seen to go on. */
+  until?: number;
 }
 
 /** How long a dispose polls work that goes on after its wait has ended, in milliseconds. Then its memory is given up. */
@@ -107,6 +108,7 @@ function leaveToBackground(resource: Resource): void {
 /** The work goes on after its wait has ended: notes the errors, and gives the work up after a while. */
 function outlast(resource: Resource, ended: EndedWait): void {
   failed(resource, ended.errors.splice(0));
+  ended.until ??= performance.now() + LOST_AFTER_MS;
   if (performance.now() > ended.until) { for (const each of subtreeOf(resource)) abandon(each, ended.fence); }
 }
 
@@ -125,7 +127,7 @@ function isSame({ line, mark }: Fence, { fence }: EndedWait): boolean {
 }
 
 function endedWait(fence: Fence): EndedWait {
-  return { fence, errors: [], until: performance.now() + LOST_AFTER_MS };
+  return { fence, errors: [] };
 }
 
 /** How often the waits are asked about, in milliseconds, and how often before each goes on alone. */

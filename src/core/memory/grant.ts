@@ -47,6 +47,8 @@ export class Grant {
   isAttached = false;
   /** @internal True for a loan to code that samepage does not run, once that has the bytes. */
   isForeign = false;
+  /** @internal True for bytes that came back from a loan, whose holder has a reference of its own to the memory. */
+  keepsLoan = false;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
@@ -177,7 +179,18 @@ export class Grant {
 
   /** True once the holder is disposed and its bytes are on their way back. */
   get returning(): boolean {
-    return !this.#ended && (this.resource?.onTheWayBack ?? false);
+    return !this.#ended && (this.resource?.onTheWayBack ?? false) && this.#cameBackTo === undefined;
+  }
+
+  /** For a loan to other code that is not over: who has bytes of it back, by a reference that may keep it until then. */
+  get #cameBackTo(): Grant | undefined {
+    let holder: Grant | undefined;
+    if (!this.isForeign) return holder;
+    this.#siblings!.some(this.start, this.end, "all", (one) => {
+      if (one.keepsLoan && !one.returning) holder = one;
+      return holder !== undefined;
+    });
+    return holder !== undefined && this.resource!.busy ? holder : undefined;
   }
 
   /**
@@ -197,7 +210,7 @@ export class Grant {
     if (this.#lends === undefined || this.#lends.size === 0) return NONE;
     let returning: Grant[] | undefined;
     this.#lends.some(start, end, writes(access) ? "all" : "writers", (lent) => {
-      if (!lent.returning) throw lent.#refusal(access, this.holder);
+      if (!lent.returning) throw (lent.#cameBackTo ?? lent).#refusal(access, this.holder);
       (returning ??= []).push(lent);
       return false;
     });

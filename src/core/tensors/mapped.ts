@@ -225,7 +225,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     return this.grants.flatMap((grant) => grant.conflicts(access));
   }
 
-  /** Like {@link usable} where no wait is possible: bytes on their way back are a conflict. For mappers. */
+  /** Like {@link usable} where nothing waits: bytes on their way back are a conflict. For mappers. */
   assertUsable(access: Access): void {
     this.assertReturned(this.usable(access));
   }
@@ -321,7 +321,8 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /**
    * Disposes it once `fence` is reached, and returns at once. Until then its bytes are "returning": the host may not
-   * touch them, another API may map them. What fails later is thrown, once, by the next map, view or dispose of them.
+   * touch them, while maps of them, and commands on what it was made of, wait for that by themselves. What fails later is
+   * thrown, once, by the next map, view or dispose of them.
    */
   disposeAfter(fence: Fence): void {
     this.resource.disposeAfter(fence);

@@ -12,6 +12,7 @@ import type { Line, Usable } from "../../core/device/line.ts";
 import type { Work } from "../../core/device/work.ts";
 import { AccessError } from "../../core/errors.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
+import type { Grant } from "../../core/memory/grant.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
@@ -156,11 +157,10 @@ export class CudaArray extends NativeObject {
     return this.#owner?.isReadyFor(line, access) ?? super.isReadyFor(line);
   }
 
-  /** Throws if an access is not allowed now. For mappers. */
-  override assertUsable(access: Access = "read"): void {
-    if (this.#owner === undefined) super.assertUsable();
-    else this.#owner.assertUsable(access);
-    if (this.#reader === undefined || !writes(access)) return;
+  /** Throws if an access is not allowed now. For mappers. @see {@link Usable.usable} */
+  override usable(access: Access = "read"): readonly Grant[] {
+    const returning = this.#owner?.usable(access) ?? super.usable();
+    if (this.#reader === undefined || !writes(access)) return returning;
     throw new AccessError(`${this.resource.name} cannot be used for "${access}": it is lent to ${this.#reader}.`, {
       ...{ api: "cuda", argument: "array", hint: "Wait until it has come back." },
     });
@@ -168,7 +168,7 @@ export class CudaArray extends NativeObject {
 
   /** Lends it for reading: it is not written until the returned function is called. For mappers. */
   lendTo(reader: string): () => void {
-    this.assertUsable();
+    this.usable();
     this.#reader = reader;
     return () => void (this.#reader = undefined);
   }

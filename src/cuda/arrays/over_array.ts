@@ -58,7 +58,7 @@ export class CudaSurface extends OverArray {
     if (!array.writable) {
       throw checks.wrong("array", "it was made without surfaces.", "Make it by cuda.array({ surface: true, … }).");
     }
-    array.assertUsable("write");
+    array.usable("write");
     const description = array.describe();
     super(array, {
       type: "cudaSurfaceObject_t",

@@ -4,6 +4,7 @@ import { AccessError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line } from "../../core/device/line.ts";
 import { type Access, covers } from "../../core/memory/access.ts";
+import type { Grant } from "../../core/memory/grant.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { CudaArray } from "../arrays/array.ts";
@@ -86,9 +87,9 @@ export class CudaArrayFrame extends NativeObject {
   }
 
   /** Throws an {@link AccessError} if it may not be used so. For mappers. */
-  override assertUsable(access: Access = "read"): void {
-    super.assertUsable();
-    if (covers(this.access, access)) return;
+  override usable(access: Access = "read"): readonly Grant[] {
+    const returning = super.usable();
+    if (covers(this.access, access)) return returning;
     throw new AccessError(`${this.name} is for "${this.access}" and cannot be used for "${access}".`, {
       ...{ api: "cuda", argument: "array", hint: "Copy it to an array of your own: cuda.array()." },
     });

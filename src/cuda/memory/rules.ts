@@ -31,12 +31,14 @@ export function refusalOf(
   const rule = CUDA_MEMORY[kind][operation];
   if (rule.allowed === true) return undefined;
   if (rule.allowed === false) return said(rule.reason, rule.remedy);
-  const unmet = Object.entries(rule.attributes).filter(([attribute, needed]) => {
-    return attributes[attribute as keyof typeof attributes] !== needed;
-  });
-  if (unmet.length === 0) return undefined;
-  const has = unmet.map(([attribute]) => `${attribute} is ${attributes[attribute as keyof typeof attributes] ?? 0}`);
-  return said(`${rule.reason} (${name}: ${has.join(", ")})`, rule.remedy);
+  let has: string[] | undefined; // a map asks, and most devices have all that is needed
+  for (const key in rule.attributes) {
+    const attribute = key as keyof typeof attributes;
+    if (attributes[attribute] !== rule.attributes[attribute]) {
+      (has ??= []).push(`${attribute} is ${attributes[attribute] ?? 0}`);
+    }
+  }
+  return has && said(`${rule.reason} (${name}: ${has.join(", ")})`, rule.remedy);
 }
 
 /**

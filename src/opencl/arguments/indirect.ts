@@ -33,7 +33,7 @@ export function acceptIndirect(
       if (tensor.context !== context) {
         throw wrong(kernel, argument, `${tensor.name} ${elsewhere(tensor.context, context)}.`);
       }
-      tensor.assertUsable(tensor.access);
+      tensor.usable(tensor.access);
       return tensor;
     }),
   );

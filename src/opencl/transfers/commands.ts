@@ -75,7 +75,7 @@ function assertHost(direction: Direction, tensor: Taken): void {
 }
 
 export function usable<T extends Taken>(tensor: T, access: Access, argument: string, context: BaseContext): Use<T> {
-  tensor.assertUsable(access);
+  tensor.usable(access);
   checks.assertHere(tensor.context, context, argument, tensor.name);
   return { tensor, access, argument };
 }

@@ -116,6 +116,23 @@ export const SYNC: readonly Case[] = [
     },
   },
   {
+    name: "returning-then-used",
+    async run(subject) {
+      const { source: from, target: to } = subject;
+      if (from.submit === undefined) throw new NotHere("the source's work takes no time");
+      if (to.submit === undefined) throw new NotHere("the target's work takes no time");
+      const { source } = await filled(from);
+      using _source = source;
+      across(subject, source)[Symbol.dispose](); // the first map may take longer than the work, to prove something
+      const mapped = across(subject, source);
+      mapped.disposeAfter(to.submit(mapped, random(SIZE)));
+      const bytes = random(SIZE);
+      await using _ = seenOut(from.submit(source, bytes));
+      await source.finished();
+      assertSame(await from.read(source), bytes, "what the source wrote behind the work of a map on its way back");
+    },
+  },
+  {
     name: "failed-fence-after-dispose-after",
     async run(subject) {
       const { source } = await filled(subject.source);
