@@ -106,7 +106,15 @@ export {
   importMemory,
   type MemoryImport,
 } from "./src/core/tensors/foreign_memory.ts";
-export type { FrameInit, FrameJson, PlacedPlane } from "./src/core/tensors/frame.ts";
+export type { FrameInit, FrameJson } from "./src/core/tensors/frame.ts";
+export {
+  type ByteRange,
+  Described,
+  type DescribedPlane,
+  type FdFacts,
+  ownResource,
+  PlacedPlane,
+} from "./src/core/tensors/described.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
@@ -137,7 +145,6 @@ export {
   UnifiedMemory,
   unifiedPorts,
 } from "./src/core/tensors/unified.ts";
-export { type ByteRange, Described, type DescribedPlane, type FdFacts } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
 export type { ChannelKind, PixelFormat, PixelsInfo, PlanePlace } from "./src/core/layout/frame_info.ts";
 export type { PictureSize } from "./src/core/layout/pictures.ts";
@@ -145,15 +152,7 @@ export type { DTypeOf, TypedArrayConstructor, TypedArrays } from "./src/core/lay
 
 // Owners of memory and of native objects, and their ends.
 export { NativeObject } from "./src/core/life/native_object.ts";
-export {
-  type GiveBack,
-  ownResource,
-  type PartOfGrant,
-  PlaneLife,
-  Resource,
-  type ResourceInit,
-  type ResourceState,
-} from "./src/core/life/resource.ts";
+export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./src/core/life/resource.ts";
 export { allOrNothing, thenUndo, type Undo, undoAll, unwind } from "./src/core/life/undo.ts";
 export { owned } from "./src/core/life/ledger.ts";
 export { adopt, adoptHandle, own, type Owning } from "./src/core/memory/own.ts";

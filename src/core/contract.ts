@@ -24,8 +24,8 @@ import type { GiveBack } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
-import type { ByteRange, Described } from "./tensors/described.ts";
-import type { Frame, PlacedPlane } from "./tensors/frame.ts";
+import type { ByteRange, Described, PlacedPlane } from "./tensors/described.ts";
+import type { Frame } from "./tensors/frame.ts";
 import type { Mapped } from "./tensors/mapped.ts";
 import type { Tensor, TensorInit } from "./tensors/tensor.ts";
 
@@ -167,14 +167,14 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   /** New zeroed memory of its own, for `allocateTensor`; `address` is its host address, if it has one. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
   /**
-   * A tensor over imported or allocated memory. A plane of a frame has a `PlaneLife` as its `init.resource`: one whose objects
+   * A tensor over imported or allocated memory. A plane of a frame has a `PlacedPlane` as its `init.resource`: one whose objects
    * have to end with it calls `ownResource`.
    */
   tensor?(init: TensorInit<H>): T;
   /**
    * The host address of the first element of such a tensor; undefined where the CPU does not see it. Where this is, `tensor`
    * makes no native object of a frame's plane and never fails: a frame makes its planes when they are first asked for, and
-   * the core exports `"host-pointer"` by itself.
+   * the core exports `"host-pointer"` by itself; it imports that, too, where there is no line: the address is the handle.
    */
   addressOf?(plane: PlacedPlane<H>): bigint | undefined;
 }

@@ -1,3 +1,5 @@
+import { asNumber } from "../../ffi/address.ts";
+
 const MOST = 4;
 
 /** How many numbers there is room for at first: sound of a hundred channels has more. */
@@ -41,7 +43,7 @@ export class Recent<V> {
   addBlocks(blocks: readonly { readonly address: bigint; readonly byteLength: number }[]): void {
     for (let i = 0; i < blocks.length; i++) {
       this.add(blocks[i].byteLength);
-      this.add(Number(blocks[i].address & 7n));
+      this.add(asNumber(blocks[i].address) % 8);
     }
   }
 

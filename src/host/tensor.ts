@@ -76,7 +76,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   #views: TensorViews | undefined;
   #released = false;
   /** The arrays handed out before; each is handed out again until it is revoked. */
-  #shown: { [A in Access]?: TypedArrays[D] } = {};
+  #shown: { [A in Access]?: TypedArrays[D] } | undefined;
 
   /** Takes the resource over. */
   constructor(init: HostTensorInit) {
@@ -123,9 +123,10 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     }
     const access = accessOf(asked, this.access);
     this.#assertAtRest(access);
-    let array = this.#shown[access];
+    const shown = this.#shown ??= {};
+    let array = shown[access];
     if (array === undefined || arrayLength(array) === 0) {
-      array = this.#shown[access] = this.#array(this.#open(writes(access)));
+      array = shown[access] = this.#array(this.#open(writes(access)));
     }
     return array as TypedArrays[V];
   }

@@ -1,11 +1,11 @@
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import { type ByteRange, Described, laidOut } from "../core/tensors/described.ts";
+import { type ByteRange, Described, laidOut, planeAt } from "../core/tensors/described.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import { Resource } from "../core/life/resource.ts";
+import type { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { classAt } from "./alias/memory.ts";
@@ -113,11 +113,8 @@ export class OpenCLMemory {
       metadata: of.metadata,
       planes: (frame) =>
         parts.map((part, i) => {
-          const name = `plane ${i} of ${resource.name}`;
           const start = grant.start + part.origin + part.layout.byteOffset - first;
-          const facet = grant.facet(start, start + part.layout.byteLength, name);
-          const plane = new Resource({ name, grants: [facet], owners: [resource] });
-          return this.tensor(plane, root, part, frame);
+          return this.tensor(planeAt(root, part.layout, grant, start, i).resource(), root, part, frame);
         }),
     });
   }

@@ -13,6 +13,7 @@ import {
 } from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
+import { exporterOf } from "../../src/core/native/fd.ts";
 import { dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { newLine } from "../../src/dmabuf/sync.ts";
 import { handOver } from "../../src/dmabuf/tensor.ts";
@@ -43,10 +44,10 @@ test("every open allocator's memory is zeroed, as long as the kernel says, and w
   const exporters = dmabuf.allocators().filter((one) => one.open).map(({ node, kind }) => {
     using tensor = dmabuf.allocate({ shape: [5000], dtype: "u8", from: node });
     using graph = new MapperGraph([host, dmabuf]);
-    const { byteLength, exporter } = tensor.handle;
+    const { byteLength, fd } = tensor.handle;
     using mapped = graph.map(tensor, host);
     assertEquals([mapped.bytes().some((byte) => byte !== 0), byteLength], [false, 8192]);
-    return [kind, exporter];
+    return [kind, exporterOf(fd)];
   });
   assertEquals(exporters.slice(0, 2), [["udmabuf", "udmabuf"], ["dma-heap", "system"]]);
 });

@@ -9,8 +9,8 @@ import { reads } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { findPlace, join, leave, tellPlace } from "../memory/peers.ts";
-import type { Described } from "../tensors/described.ts";
-import { Frame, type PlacedPlane, planesOf } from "../tensors/frame.ts";
+import { type Described, PlacedPlane, planeAt } from "../tensors/described.ts";
+import { Frame, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { BlockPlace, Leaving, Manner, Placed } from "./port_mapper.ts";
 
@@ -79,9 +79,9 @@ export const IMAGES: Manner<Described> = {
 function asObjects({ handles }: ImportedImage, { grants }: Leaving, source: Mapped): Omit<Placed, "info"> {
   const tensors = planesOf(source);
   const layouts = source instanceof Frame ? planeLayouts(source.info) : tensors.map(({ layout }) => dense(layout));
-  const planes = tensors.map(({ grant: { allocation, start, end } }, i): PlacedPlane => {
+  const planes = tensors.map(({ grant: { allocation, start, end } }, i) => {
     const grant = grants.find((one) => one.allocation === allocation && one.start <= start && end <= one.end)!;
-    return { handle: handles[i], layout: layouts[i], grant, start, end };
+    return new PlacedPlane(handles[i], layouts[i], grant, start, end, i);
   });
   return { planes, grants };
 }
@@ -104,10 +104,9 @@ function inBlocks(
     const end = Math.max(...there.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
     return there.length === 0 ? undefined : grants[0].elsewhere(allocation, start + first, start + end);
   });
-  const planes = layouts.map((layout, i): PlacedPlane => {
+  const planes = layouts.map((layout, i) => {
     const { object } = port.planes[i];
-    const start = blocks[object].start + layout.byteOffset;
-    return { handle: handles[i], layout, grant: shown[object]!, start, end: start + layout.byteLength };
+    return planeAt(handles[i], layout, shown[object]!, blocks[object].start + layout.byteOffset, i);
   });
   return { planes, grants: [...shown.filter((grant) => grant !== undefined), ...grants] };
 }

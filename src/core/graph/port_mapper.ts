@@ -10,10 +10,9 @@ import { type Undo, unwind } from "../life/undo.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
-import { Described, type DescribedPlane } from "../tensors/described.ts";
-import type { PlacedPlane } from "../tensors/frame.ts";
+import { Described, type DescribedPlane, type PlacedPlane } from "../tensors/described.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { planesOver } from "../tensors/over.ts";
+import { planesFrom, planesOver } from "../tensors/over.ts";
 import { BYTES, isAddressed } from "./byte_ports.ts";
 import { begin, type Begun, closeBeside, giveBackOf, type HeldSide, hold } from "./step_side.ts";
 import { IMAGES } from "./image_ports.ts";
@@ -198,11 +197,13 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     const { described } = source;
     const { access } = job.grants[0];
     const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.step.pair;
+    const from = portsOf(source.target)!;
+    const to = portsOf(target)!;
+    const isAlone = stage === undefined && to.line === undefined;
+    if (isAlone && isAddressed(from, kind) && isAddressed(to, kind)) return inPlace(source, target, job);
     const leaving: Leaving = stage === undefined
       ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
-    const from = portsOf(source.target)!;
-    const to = portsOf(target)!;
     const block = leaving.copy ?? by.blockOf(described);
     const out: HeldSide = { side: leaving.exported, line: from.line, kind: this.#kinds.out };
     const fetches = by.fetches(described, access);
@@ -254,6 +255,14 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
   // Ports that are closed on each machine, with a reason, have nothing to import.
   if (ports.import === undefined && ports.imports.some(({ closed }) => closed === undefined)) return `${by.at}import`;
   return portsOf(at)!.tensor === undefined ? "tensor" : undefined;
+}
+
+/** The same address on both sides: nothing is exported, and no command is made. The host has waited for all work. */
+function inPlace(source: Mapped, target: Target, job: MapJob): Mapped {
+  const { grants, step: { result } } = job;
+  const resource = resourceOf(job, grants, [source.resource]);
+  const planes = planesFrom(source.described.range.address, result.layouts, grants[0]);
+  return planesOver(target as MemoryTarget, { planes, resource, parent: source });
 }
 
 /**

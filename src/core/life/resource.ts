@@ -4,7 +4,6 @@ import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { Work } from "../device/work.ts";
 import { AccessError, DisposedError, warn } from "../errors.ts";
-import { type Access, covers } from "../memory/access.ts";
 import type { Grant } from "../memory/grant.ts";
 import {
   adopt,
@@ -364,67 +363,4 @@ export class Resource extends Printed {
     if (this.state === "live") await this.#madeFor?.settleAsync();
     else await driveInBackground(this);
   }
-}
-
-/**
- * A part of the bytes of a resource, which ends with it: a plane of a frame. It gets a resource of its own once something
- * needs one, because most planes are only looked at, and to make a resource takes longer than all else of a plane.
- */
-export class PlaneLife extends Printed {
-  readonly #whole: Resource;
-  readonly #grant: Grant;
-  readonly #start: number;
-  readonly #end: number;
-  readonly #number: number;
-
-  /** The part `[start, end)` of the bytes of one of its grants; `number` is for messages. */
-  constructor(whole: Resource, { grant, start, end }: PartOfGrant, number: number) {
-    super();
-    this.#whole = whole;
-    this.#grant = grant;
-    this.#start = start;
-    this.#end = end;
-    this.#number = number;
-  }
-
-  /** Its name, for messages. */
-  toString(): string {
-    return `plane ${this.#number} of ${this.#whole.name}`;
-  }
-
-  /** How it may be used. */
-  get access(): Access {
-    return this.#grant.access;
-  }
-
-  /** True if a use with this access conflicts with nothing: the whole is alive, and lends nothing. */
-  isFree(access: Access): boolean {
-    const { state, takenBy } = this.#whole;
-    return state === "live" && takenBy === undefined && this.#grant.lendsNothing && covers(this.#grant.access, access);
-  }
-
-  /** The end of life of the part. Where the whole has ended, so has it. */
-  resource(): Resource {
-    const whole = this.#whole;
-    const name = this.toString();
-    const grants = [this.#grant.facet(this.#start, this.#end, name)];
-    const resource = new Resource({ name, grants, owners: [whole] });
-    if (!whole.isLive) resource.endLate(whole);
-    return resource;
-  }
-}
-
-/** The end of life of an object that may be a part of another. */
-export function ownResource(life: Resource | PlaneLife): Resource {
-  return life instanceof PlaneLife ? life.resource() : life;
-}
-
-/** A range of the bytes of a grant. */
-export interface PartOfGrant {
-  /** The grant. */
-  readonly grant: Grant;
-  /** The first byte, counted from the allocation's start. */
-  readonly start: number;
-  /** The byte after the last. */
-  readonly end: number;
 }

@@ -1,3 +1,4 @@
+import { asNumber } from "../../../ffi/address.ts";
 import { messageOf, warn } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { ledger } from "../life/ledger.ts";
@@ -99,7 +100,7 @@ export class Allocation {
   constructor(block: OwnedBlock, owner: BlockOwner);
   constructor(block: OwnedBlock, owner: BlockOwner = block as Block) {
     this.block = block;
-    this.at = block.address === undefined ? 0 : Number(block.address);
+    this.at = block.address === undefined ? 0 : asNumber(block.address);
     this.#owner = owner;
     ledger.add(block.kind);
   }

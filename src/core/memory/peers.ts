@@ -1,3 +1,4 @@
+import { asNumber } from "../../../ffi/address.ts";
 import type { Allocation, Closed } from "./allocation.ts";
 
 /** What is known by native handles. A kind says what a handle is unique among: its type in C, and its device if need be. */
@@ -59,7 +60,7 @@ export class AddressIndex {
   }
 
   overlapping(address: bigint, byteLength: number): Allocation | undefined {
-    const start = Number(address);
+    const start = asNumber(address);
     for (let at = this.#chunkFor(start); at < this.#chunks.length; at++) {
       const chunk = this.#chunks[at];
       // The one before the bound may reach into the range; later ones may begin in it.

@@ -1,4 +1,4 @@
-import { type Address, NULL } from "../../../ffi/address.ts";
+import { type Address, asNumber, NULL } from "../../../ffi/address.ts";
 import type { Block, Fate } from "../memory/allocation.ts";
 import { type Undo, undoAll, undone } from "../life/undo.ts";
 import { createMemfd, type Memfd } from "./memfd.ts";
@@ -235,9 +235,9 @@ export function takeFromSlab(byteLength: number): SlabBlock {
 
 /** Is a byte of this range in a block without an owner? A former owner may still know its address. */
 export function isVacant(address: bigint, byteLength: number): boolean {
-  const start = Number(address);
+  const start = asNumber(address);
   for (const slab of slabs) {
-    const at = start - Number(slab.address);
+    const at = start - asNumber(slab.address);
     const from = Math.max(0, at);
     const to = Math.min(SLAB, at + byteLength);
     for (let i = Math.floor(from / slab.blockLength); i * slab.blockLength < to; i++) {

@@ -1,4 +1,4 @@
-import type { Address } from "../../../ffi/address.ts";
+import { type Address, asNumber } from "../../../ffi/address.ts";
 import { EBADF, EFAULT, ENOMEM } from "../../../ffi/libc/errors.ts";
 import { ArgumentError, NativeCallError } from "../errors.ts";
 import { allOrNothing, type Undo } from "../life/undo.ts";
@@ -199,7 +199,7 @@ function areEndsReadable(address: Address, byteLength: number): boolean {
 
 /** Where an address lies in its page. Numbers are exact below 2^53, beyond which nothing can be read. */
 function inPage(address: bigint): number {
-  const at = Number(address);
+  const at = asNumber(address);
   return at - Math.floor(at / PAGE) * PAGE;
 }
 

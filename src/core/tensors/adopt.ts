@@ -11,9 +11,10 @@ import { Allocation, type BlockOwner, type Fate, type OwnedBlock } from "../memo
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
-import { checkPlanes, Frame, type PlacedPlane } from "./frame.ts";
+import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
+import { type PlacedPlane, planeAt } from "./described.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A native object that other code made, and what to call once it is over. */
@@ -239,8 +240,7 @@ function placedIn({ grants }: Resource, planes: readonly AdoptedPlane[]): readon
   const placed = new Array<PlacedPlane>(planes.length);
   for (let i = 0; i < planes.length; i++) {
     const { handle, layout } = planes[i];
-    const start = origin + firstByteOf(planes[i]);
-    placed[i] = { handle, layout, grant, start, end: start + layout.byteLength };
+    placed[i] = planeAt(handle, layout, grant, origin + firstByteOf(planes[i]), i);
   }
   return placed;
 }
@@ -294,16 +294,15 @@ class Adopted implements BlockOwner {
   own(planes: readonly AdoptedPlane[], name: string): Resource {
     const { block } = planes[0];
     const { access, owners = [this.#target.context.resource] } = this.#about;
-    const found = this.#find(block);
-    const start = found.start + firstByte(planes);
+    const { allocation, start: origin, isOthers } = this.#meet(block);
+    const start = origin + firstByte(planes);
     let end = start;
     for (let i = 0; i < planes.length; i++) {
-      end = Math.max(end, found.start + firstByteOf(planes[i]) + planes[i].layout.byteLength);
+      end = Math.max(end, origin + firstByteOf(planes[i]) + planes[i].layout.byteLength);
     }
-    const allocation = found.known ?? this.#newAllocation(block);
     const resource = own({ name, allocation, start, end, owners, access });
     this.#made = added(this.#made, resource);
-    if (found.isOthers) this.#holdWith(resource, allocation);
+    if (isOthers) this.#holdWith(resource, allocation);
     const { work } = this.owner;
     if (work !== undefined) resource.work.add(work);
     return resource;
@@ -317,21 +316,20 @@ class Adopted implements BlockOwner {
     undo.push(() => allocation.escaped || allocation.unseen ? untilFreed() : this.free("unused"));
   }
 
+  /** Where a block lies: as met with another plane, in memory that samepage knows, or by itself. */
+  #meet(block: OwnedBlock): Met {
+    if (this.#blocks !== undefined) { for (const met of this.#blocks) if (met.block === block) return met; }
+    const met = this.#known(block) ?? { block, allocation: this.#newAllocation(block), start: 0, isOthers: false };
+    this.#blocks = added(this.#blocks, met);
+    return met;
+  }
+
   #newAllocation(block: OwnedBlock): Allocation {
     this.#holds++;
     const allocation = new Allocation(block, this);
     const kind = this.#kindOfNext();
     if (kind !== undefined) tellByHandle(kind, this.owner.handle, allocation);
-    this.#blocks = added(this.#blocks, { block, known: allocation, start: 0 });
     return allocation;
-  }
-
-  /** Where a block lies, if samepage knows its memory: by the object, by its host address, or by another plane. */
-  #find(block: OwnedBlock): Found {
-    if (this.#blocks !== undefined) { for (const met of this.#blocks) if (met.block === block) return met; }
-    const found = this.#known(block);
-    if (found.known !== undefined) this.#blocks = added(this.#blocks, { block, ...found });
-    return found;
   }
 
   /** What the next new block is known by, with the object's handle: a handle stands for all of its blocks. */
@@ -340,28 +338,27 @@ class Adopted implements BlockOwner {
     return kind === undefined || this.#blocks === undefined ? kind : `${kind}, block ${this.#blocks.length}`;
   }
 
-  #known({ address, byteLength }: OwnedBlock): Found {
+  /** Memory that samepage knows: by the object, or by its host address. */
+  #known(block: OwnedBlock): Met | undefined {
+    const { address, byteLength } = block;
     const kind = this.#kindOfNext();
     const place = kind === undefined ? undefined : findPlace(kind, this.owner.handle);
-    const known = place?.allocation ?? (address === undefined ? undefined : findAllocation(address, byteLength));
-    if (known === undefined) return NEW;
-    const start = place?.start ?? Number(address! - known.block.address!);
-    if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start, isOthers: true };
-    const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.block.byteLength}.`;
+    const allocation = place?.allocation ?? (address === undefined ? undefined : findAllocation(address, byteLength));
+    if (allocation === undefined) return undefined;
+    const { block: known } = allocation;
+    const start = place?.start ?? Number(address! - known.address!);
+    if (start >= 0 && start + byteLength <= known.byteLength) return { block, allocation, start, isOthers: true };
+    const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.byteLength}.`;
     throw new ArgumentError(`block: ${what}`, { api: this.#target.context.api, argument: "block" });
   }
 }
 
-interface Found {
-  readonly known: Allocation | undefined;
-  /** Where the block begins in it, or in a new one. */
+/** A block of the object. */
+interface Met {
+  readonly block: OwnedBlock;
+  readonly allocation: Allocation;
+  /** Where the block begins in that. */
   readonly start: number;
   /** True for memory that was known before. */
-  readonly isOthers?: boolean;
-}
-
-const NEW: Found = { known: undefined, start: 0 };
-
-interface Met extends Found {
-  readonly block: OwnedBlock;
+  readonly isOthers: boolean;
 }

@@ -6,27 +6,13 @@ import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } 
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { MemoryTarget } from "../contract.ts";
-import { Described, type DescribedPlane } from "./described.ts";
+import { Described, type PlacedPlane, planeAt } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
-import { PlaneLife, Resource } from "../life/resource.ts";
+import { Resource } from "../life/resource.ts";
 import { assertMetadata, Metadata, type Region, regionsOf } from "./metadata.ts";
 import { type AddressedPlane, firstElement, Tensor, type TensorJson } from "./tensor.ts";
 
 const checks = new Checks("core");
-
-/** Where a plane of a frame lies, in the bytes that the frame's resource holds. */
-export interface PlacedPlane<H = unknown> {
-  /** What its tensor is made with. */
-  readonly handle: H;
-  /** Where its elements lie, counted from the handle. */
-  readonly layout: Layout;
-  /** The frame's grant that it is a part of. */
-  readonly grant: Grant;
-  /** Where its first element lies in the allocation. */
-  readonly start: number;
-  /** Where it ends there. */
-  readonly end: number;
-}
 
 /** What a frame is made of. */
 export interface FrameInit<P extends Tensor> extends MappedInit {
@@ -87,7 +73,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   constructor(init: FrameInit<P>) {
     super(init);
     const { info, planes } = init;
-    this.#kind = info === undefined || Object.isFrozen(info) ? info : Object.freeze({ ...info });
+    // To ask whether it is frozen takes a call into V8; that is known of what was checked last.
+    this.#kind = info === undefined || info === last.info || Object.isFrozen(info) ? info : Object.freeze({ ...info });
     this.#moment = init.moment;
     this.#metadata = init.metadata;
     this.#handle = init.handle;
@@ -167,8 +154,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const placed = (frame: Frame<P>) =>
       planes.map((plane, i) => {
         const start = grant.start + Number(firstElement(plane) - first);
-        const part = new PlaneLife(frame.resource, { grant, start, end: start + plane.layout.byteLength }, i);
-        return make(part.resource(), plane, frame);
+        return make(planeAt(plane.handle, plane.layout, grant, start, i).resource(), plane, frame);
       });
     return new Frame<P>({ ...init, planes: placed });
   }
@@ -184,8 +170,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const planes = new Array<P>(placed.length);
     for (let i = 0; i < planes.length; i++) {
       const { handle, layout } = placed[i];
-      const resource = new PlaneLife(this.resource, placed[i], i);
-      planes[i] = target.ports.tensor!({ target, handle, layout, resource, parent: this });
+      planes[i] = target.ports.tensor!({ target, handle, layout, resource: placed[i], parent: this });
     }
     return Object.freeze(planes);
   }
@@ -274,16 +259,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   protected describe(): Described {
     const { target, access } = this;
     const info = this.#described;
-    if (this.#placed !== undefined) {
-      const { ports } = target as MemoryTarget<P>;
-      const planes = new Array<DescribedPlane>(this.#placed.length);
-      for (let i = 0; i < planes.length; i++) {
-        const plane = this.#placed[i];
-        const { layout, grant: { allocation }, start } = plane;
-        planes[i] = { layout, address: ports.addressOf!(plane), allocation, start };
-      }
-      return new Described(target, access, planes, info);
-    }
+    if (this.#placed !== undefined) return new Described(target, access, this.#placed, info);
     const parts = this.planes.map((plane) => plane.described);
     if (this.resource.grants.length === 0) return Described.scattered(target, access, parts, info);
     return new Described(target, access, parts.flatMap(({ planes }) => planes), info);

@@ -8,8 +8,8 @@ import { AccessError, throwAll } from "../errors.ts";
 import { raiseFailures } from "../life/ending.ts";
 import { registerLater, unregister } from "../life/finalizers.ts";
 import type { Grant } from "../memory/grant.ts";
-import type { Described } from "./described.ts";
-import { PlaneLife, type Resource } from "../life/resource.ts";
+import { type Described, PlacedPlane } from "./described.ts";
+import type { Resource } from "../life/resource.ts";
 import { ORIGIN, type Route } from "../graph/route.ts";
 
 const NOBODY: readonly Grant[] = [];
@@ -22,7 +22,7 @@ export interface MappedInit {
   /** What it was mapped or sliced from; kept alive. */
   readonly parent?: Mapped | undefined;
   /** Its end of life; its grants are this object's. A plane of a frame shares the frame's until it needs its own. */
-  readonly resource: Resource | PlaneLife;
+  readonly resource: Resource | PlacedPlane;
 }
 
 const NONE: readonly Mapped[] = [];
@@ -39,7 +39,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   readonly parent: Mapped | undefined;
   #resource: Resource | undefined;
   /** What it is a part of, while that has one end of life for both. */
-  readonly #part: PlaneLife | undefined;
+  readonly #part: PlacedPlane | undefined;
   #route: Route | (() => Route) = ORIGIN;
   #described: Described | undefined;
   /** The frames that were made of it: it keeps them alive, as they keep it. */
@@ -51,7 +51,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     this.target = init.target;
     this.parent = init.parent;
     const { resource } = init;
-    if (resource instanceof PlaneLife) {
+    if (resource instanceof PlacedPlane) {
       this.#part = resource;
       return;
     }

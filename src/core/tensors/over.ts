@@ -14,9 +14,10 @@ import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { foreignAddresses } from "../native/foreign_addresses.ts";
-import { Frame, type PlacedPlane } from "./frame.ts";
+import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
+import { type PlacedPlane, planeAt } from "./described.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** What lies where in native memory, and whose it is. */
@@ -48,18 +49,14 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
 
 /** Planes with one handle, of which the first begins with the grant. */
 export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: Grant): readonly PlacedPlane[] {
-  if (layouts.length === 1) return [planeAt(handle, layouts[0], grant, grant.start)]; // most maps: they make no closure
+  if (layouts.length === 1) return [planeAt(handle, layouts[0], grant, grant.start, 0)]; // most maps: they make no closure
   let first = layouts[0].byteOffset;
   for (let i = 1; i < layouts.length; i++) if (layouts[i].byteOffset < first) first = layouts[i].byteOffset;
   const planes = new Array<PlacedPlane>(layouts.length);
   for (let i = 0; i < layouts.length; i++) {
-    planes[i] = planeAt(handle, layouts[i], grant, grant.start + layouts[i].byteOffset - first);
+    planes[i] = planeAt(handle, layouts[i], grant, grant.start + layouts[i].byteOffset - first, i);
   }
   return planes;
-}
-
-function planeAt(handle: unknown, layout: Layout, grant: Grant, start: number): PlacedPlane {
-  return { handle, layout, grant, start, end: start + layout.byteLength };
 }
 
 export function planesOver<T extends Tensor>(target: MemoryTarget<T>, at: PlacedPlanes): T | Frame<T> {

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/contract.ts";
 import { SAME_ADDRESS, whyUnfit } from "../../core/graph/mapper.ts";
 import type { Reason } from "../../core/errors.ts";
-import type { Described } from "../../core/tensors/described.ts";
+import { type Described, ownResource } from "../../core/tensors/described.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Names } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
@@ -20,7 +20,6 @@ import {
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { samePointers } from "../../core/tensors/pointer.ts";
-import { ownResource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { ChannelTarget } from "../channel_target.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
