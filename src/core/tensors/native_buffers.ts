@@ -112,11 +112,13 @@ export class NativeBuffers<T extends Tensor = Tensor> {
       throw checks.wrongKind(INTO, "memory whose allocate() returns a Tensor", tensor);
     }
     const whole = byteLength + align;
-    const address = allOrNothing("allocating", () => this.#addressOf(tensor, whole), [() => tensor[Symbol.dispose]()]);
+    const end = [() => tensor[Symbol.dispose]()];
+    const address = allOrNothing("allocating", () => this.#addressOf(tensor, whole), end);
     const start = BigInt(Math.ceil(Number(address) / align) * align) as Address;
     if (this.#slots.keys().some((other) => other < start + BigInt(byteLength) && start < other + BigInt(byteLength))) {
       throw checks.wrong(INTO, `${tensor.name} was allocated before, for another buffer.`);
     }
+    allOrNothing("allocating", () => waitUntilUnused(tensor), end);
     const at = tensor.layout.byteOffset + Number(start - address);
     this.#slots.set(start, { tensor, lent: tensor.slice(tensor.layout) as T, at });
     writer.dependOn(tensor.resource);
@@ -189,7 +191,11 @@ export class NativeBuffers<T extends Tensor = Tensor> {
     if (access !== "read-write" || range.byteLength < byteLength) {
       throw checks.unfit(INTO, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
     }
-    eachConflict([{ tensor, access: "read-write", argument: INTO }], (line, mark) => line.block(mark));
     return address;
   }
+}
+
+/** Waits for work that another API may have with memory that it has just made. */
+function waitUntilUnused(tensor: Tensor): void {
+  eachConflict([{ tensor, access: "read-write", argument: INTO }], (line, mark) => line.block(mark));
 }
