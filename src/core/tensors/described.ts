@@ -115,8 +115,7 @@ export class PlacedPlane<H = unknown> extends Printed implements DescribedPlane 
 
   /** True if a use with this access conflicts with nothing: the frame is alive, and lends nothing. */
   isFree(access: Access): boolean {
-    const { state, takenBy } = this.#whole;
-    return state === "live" && takenBy === undefined && this.grant.lendsNothing && covers(this.grant.access, access);
+    return this.#whole.isLive && this.grant.lendsNothing && covers(this.grant.access, access);
   }
 
   /** The end of life of this plane alone. Where the frame has ended, so has it. */
