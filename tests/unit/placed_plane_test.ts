@@ -37,6 +37,7 @@ function assertPlaced(frame: Frame<HostTensor>): void {
     assertEquals(grant.end - grant.start, byteLength);
     assertStrictEquals(plane.layout, layout);
     assertStrictEquals(plane.allocation, grant.allocation);
+    assertEquals(BigInt(plane.start), address - grant.allocation.block.address!);
     assertEquals(range.address! + BigInt(plane.start - range.start), address, "one range has all planes");
   }
   assertEquals(range.start, Math.min(...planes.map(({ start }) => start)));
