@@ -4,9 +4,10 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/ass
 import type { MemoryTarget } from "../../src/core/contract.ts";
 import { AccessError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
+import { openPair } from "../../src/core/graph/offers.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { Resource } from "../../src/core/life/resource.ts";
-import { ownResource, PlacedPlane } from "../../src/core/tensors/described.ts";
+import { type FdFacts, ownResource, PlacedPlane } from "../../src/core/tensors/described.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import { tensorOver } from "../../src/core/tensors/over.ts";
 import { ReusedFrame } from "../../src/core/tensors/reused.ts";
@@ -94,5 +95,26 @@ Deno.test(
     assertEquals([one.state, other.state, frame.resource.state], ["freed", "live", "live"]);
     frame[Symbol.dispose]();
     assertEquals(ended, ["plane 0 of host frame NV12", "plane 1 of host frame NV12", "host frame NV12"]);
+  }),
+);
+
+Deno.test(
+  "openPair() asks the fds of each plane: what they allow, and whether a mapping of them is the memory",
+  withEmptyLedger(() => {
+    using frame = host.allocateFrame(info);
+    const [first, second] = frame.described.planes.map(({ layout, allocation, start }) => ({
+      layout,
+      allocation,
+      start,
+    }));
+    const hidden = { reason: "its pages are elsewhere.", remedy: "Copy." };
+    const pair = { out: { kind: "dma-buf" }, into: { kind: "dma-buf", fdAccess: "read-write" } } as const;
+    const open = (one: FdFacts, other: FdFacts) =>
+      openPair([pair], { planes: [{ ...first, fd: one }, { ...second, fd: other }] });
+    const fine: FdFacts = { access: "read-write" };
+    assertStrictEquals(open(fine, fine), pair);
+    for (const wrong of [{ access: "read" }, { ...fine, hidden }] as const) {
+      for (const refused of [open(wrong, fine), open(fine, wrong)]) assert("reason" in refused, wrong.access);
+    }
   }),
 );

@@ -283,6 +283,7 @@ export class BoundingRange implements ByteRange {
     this.#first = first;
   }
 
+  /** A block is one piece of memory: where the CPU sees its first plane, it sees all, as far apart as in the block. */
   get address(): bigint | undefined {
     return this.#first.address;
   }
