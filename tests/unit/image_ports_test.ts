@@ -70,6 +70,7 @@ Deno.test(
     using again = graph.map(inBlocks, surfaces, { access: "read" });
     assertEquals([again.route.steps.length, imported[0].modifier], [1, TILED]);
     assertEquals(imported[0].planes.map(({ offset }) => offset), [0, 4096]);
+    assert(again.planes.every(({ grant }, i) => grant.allocation === inBlocks.planes[i].grant.allocation));
     assertThrows(() => second.assertUsable("write"), AccessError);
     again[Symbol.dispose]();
     second.assertUsable("write");

@@ -872,6 +872,20 @@ lineTest("where the marker behind an opaque call fails, the host sees its comman
   assertEquals([finished, line.submitted, tensor.work.length], [1, 0, 0]);
 });
 
+lineTest("submit() waits for work on what was lent on by a part that is on its way back", (order) => {
+  const [one, two] = linesOf(new FakeDriver(), 2);
+  const [over, tensor] = [new FakeWork(), bytes()];
+  const part = tensor.borrow("read-write");
+  submit([order, one, "lent on"], [use(part.borrow("read-write"))]);
+  over.end();
+  part.disposeAfter(over.fence);
+  assertEquals(part.resource.state, "closing"); // the work is its dependent's, and not its own
+  submit([order, two, "owner"], [use(tensor)]);
+  two.lane.run();
+  assertEquals(order, ["lent on", "owner"]);
+  tensor[Symbol.dispose]();
+});
+
 Deno.test("waitFor() has the host wait where a driver marks no point of its line", () => {
   let ran = false;
   const driver = new FakeDriver();

@@ -115,8 +115,7 @@ export class PlacedPlane<H = unknown> extends Printed implements DescribedPlane 
 
   /** True if a use with this access conflicts with nothing: the frame is alive, and lends nothing. */
   isFree(access: Access): boolean {
-    const { state, takenBy } = this.#whole;
-    return state === "live" && takenBy === undefined && this.grant.lendsNothing && covers(this.grant.access, access);
+    return this.#whole.isLive && this.grant.lendsNothing && covers(this.grant.access, access);
   }
 
   /** The end of life of this plane alone. Where the frame has ended, so has it. */
@@ -284,6 +283,7 @@ export class BoundingRange implements ByteRange {
     this.#first = first;
   }
 
+  /** A block is one piece of memory: where the CPU sees its first plane, it sees all, as far apart as in the block. */
   get address(): bigint | undefined {
     return this.#first.address;
   }
