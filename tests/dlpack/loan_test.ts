@@ -292,3 +292,24 @@ Deno.test("fromDLPack() of a loan borrows beside it, within its access and its r
   await tensor[Symbol.asyncDispose]();
   assertEquals(released, 1);
 });
+
+Deno.test("finished() does not wait for a loan for reading that a tensor here keeps, which came back for writing", async () => {
+  using tensor = host.allocate(MATRIX);
+  using part = tensor.slice({ shape: [2], dtype: "f32" }, { access: "read" });
+  for (const lent of [tensor, part]) {
+    const struct = toDLPack(lent, { access: "read" }).handOver();
+    const at = BigInt(DLManagedTensorVersioned.fields.flags.offset);
+    const flags = new Uint8Array(
+      Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(struct + at)!, 8),
+    );
+    flags.fill(0); // PyTorch has no tensors that can be read alone
+    const back = fromDLPack(struct, { contexts: [host] }) as HostTensor<"f32">;
+    assertEquals(back.access, "read-write");
+    await Promise.all([lent.finished(), back.finished()]);
+    assertThrows(() => back.view(), AccessError, "are lent to");
+    back[Symbol.dispose]();
+    await tensor.finished();
+  }
+  part[Symbol.dispose]();
+  tensor.view().fill(1);
+});

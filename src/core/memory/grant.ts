@@ -47,8 +47,8 @@ export class Grant {
   isAttached = false;
   /** @internal True for a loan to code that samepage does not run, once that has the bytes. */
   isForeign = false;
-  /** @internal True for bytes that came back from a loan, whose holder has a reference of its own to the memory. */
-  keepsLoan = false;
+  /** Of a loan to other code: who has come to have the bytes since, by a reference to the memory that may keep the loan. */
+  #keepers: readonly Grant[] = NONE;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
@@ -179,18 +179,30 @@ export class Grant {
 
   /** True once the holder is disposed and its bytes are on their way back. */
   get returning(): boolean {
-    return !this.#ended && (this.resource?.onTheWayBack ?? false) && this.#cameBackTo === undefined;
+    return !this.#ended && (this.resource?.onTheWayBack ?? false) && this.#keeper === undefined;
   }
 
-  /** For a loan to other code that is not over: who has bytes of it back, by a reference that may keep it until then. */
-  get #cameBackTo(): Grant | undefined {
-    let holder: Grant | undefined;
-    if (!this.isForeign) return holder;
-    this.#siblings!.some(this.start, this.end, "all", (one) => {
-      if (one.keepsLoan && !one.returning) holder = one;
-      return holder !== undefined;
+  /** @internal Its holder has a reference of its own to the memory, which may be other code's that has it on loan. */
+  mayKeepLoans(): void {
+    const { lends } = this.allocation;
+    if (lends.size > 0) this.#mayKeep(lends);
+  }
+
+  /** Other code that was lent bytes for reading may hand them on for writing: then the loan is not {@link loan}. */
+  #mayKeep(lends: Ranges<Grant>): void {
+    lends.some(this.start, this.end, "all", (lent) => {
+      if (lent.isForeign) lent.#keepers = [...lent.#keepers.filter((one) => !one.#ended), this];
+      // What came back from a loan lends as the loan does.
+      if (lent.loan === undefined && lent.#lends !== undefined) this.#mayKeep(lent.#lends);
+      return false;
     });
-    return holder !== undefined && this.resource!.busy ? holder : undefined;
+  }
+
+  /** For a loan to other code that is not over: who may keep it until then. */
+  get #keeper(): Grant | undefined {
+    if (this.#keepers.length === 0) return undefined;
+    const keeper = this.#keepers.find((one) => !one.#ended && !one.returning);
+    return keeper !== undefined && this.resource!.busy ? keeper : undefined;
   }
 
   /**
@@ -210,11 +222,17 @@ export class Grant {
     if (this.#lends === undefined || this.#lends.size === 0) return NONE;
     let returning: Grant[] | undefined;
     this.#lends.some(start, end, writes(access) ? "all" : "writers", (lent) => {
-      if (!lent.returning) throw (lent.#cameBackTo ?? lent).#refusal(access, this.holder);
+      if (!lent.returning) throw lent.#inTheWayOf(this).#refusal(access, this.holder);
       (returning ??= []).push(lent);
       return false;
     });
     return returning ?? NONE;
+  }
+
+  /** What has to end before a user has the bytes. */
+  #inTheWayOf(user: Grant): Grant {
+    const keeper = this.#keeper;
+    return keeper === undefined || user.isWithin(keeper) ? this : keeper;
   }
 
   /** The grants on any of these bytes that are on their way back: its borrowers', and those of what it still lends. */

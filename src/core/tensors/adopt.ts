@@ -118,7 +118,7 @@ function release(ending: Resource, grants: readonly Grant[], owner: () => void):
  * not called where an old view may still reach bytes that are not a tensor's here. For backends.
  */
 export function givesBack({ resource, grants }: Mapped, release: () => void): void {
-  for (const grant of grants) grant.keepsLoan = grant.loan !== undefined;
+  for (const grant of grants) grant.mayKeepLoans();
   resource.undo.unshift(() => {
     const isReached = ({ allocation, loan }: Grant) => loan === undefined && (allocation.escaped || allocation.unseen);
     if (!grants.some(isReached)) release();
