@@ -692,7 +692,9 @@ export class Engine implements Run {
   async #endAll(): Promise<void> {
     this.#end = performance.now();
     const isWhole = !this.signal.aborted;
-    if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value, this.#source.name)));
+    if (!isWhole) {
+      await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value, this.#source.name)));
+    }
     for (const { stage, name, isClosed } of this.#places) {
       const late = setTimeout(() => warn(`${name} has not closed ${LATE}: the pipeline waits for it.`), GRACE_MS);
       await this.#attempt(

@@ -38,7 +38,9 @@ export class Watch {
     const counts = Map.groupBy(names, (name) => name).entries().map(([name, { length }]) => `${name} has ${length}`);
     warn(
       `the pipeline has waited for ${SLOW_MS / 1000} s: of its frames, ${[...counts].join(", ")}. ` +
-        `A stage that keeps frames needs more of them: pipeline(…, { frames: ${this.#frames * 4} }). A stream that drops a frame has to ` +
+        `A stage that keeps frames needs more of them: pipeline(…, { frames: ${
+          this.#frames * 4
+        } }). A stream that drops a frame has to ` +
         "dispose it.",
     );
   }
