@@ -50,7 +50,7 @@ const LANES: Readonly<Record<string, (path: string, sends: boolean) => Promise<L
     socket(path, sends, () => ({ hostname: "127.0.0.1", port: path.endsWith("out") ? PORT : PORT + 1 })),
 };
 
-/** Of no other program's, as a rule: both processes know it by the folder. */
+/** Both processes find it by the folder's name; no other program has it, as a rule. */
 const PORT = 20_000 + [...folder].reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 10_000, 0);
 
 type Place = (path: string) => Deno.UnixListenOptions & { readonly transport: "unix" } | Deno.TcpListenOptions;

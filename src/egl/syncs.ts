@@ -39,7 +39,7 @@ class OwnSync {
     this.resource = new Resource({ name: `egl reusable sync (${name})`, owners: [resource], undo });
   }
 
-  /** True once it cannot be signalled any more: every wait for it goes on, as EGL_KHR_reusable_sync says. */
+  /** True once it can no longer be signalled: every wait for it goes on, as EGL_KHR_reusable_sync says. */
   get isOver(): boolean {
     return !this.resource.isLive;
   }

@@ -84,7 +84,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
   /**
    * FFmpeg's device on the context that this one was opened on: a new reference (`AVBufferRef` of an `AVHWDeviceContext`),
    * for a decoder's `hw_device_ctx`. It is yours: hand it over or free it (av_buffer_unref). This context's end waits until
-   * FFmpeg has no reference to the device any more.
+   * FFmpeg has no reference to the device left.
    *
    * @throws {ArgumentError} if it was opened without `on`.
    * @throws {NativeCallError} if FFmpeg has no memory.
@@ -126,8 +126,8 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
 
   /**
    * A new AVFrame over a frame's memory, for code of FFmpeg's that may keep it for as long as it likes, on its own threads:
-   * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use until FFmpeg has no
-   * reference to its memory any more: its end waits for that, and so does a map of it, or who would write it. To read the
+   * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use as long as FFmpeg
+   * has a reference to its memory: its end waits for that, and so does a map of it, or who would write it. To read the
    * bytes beside FFmpeg, map what the frame was mapped from.
    *
    * Work in flight on the frame is over before this returns. FFmpeg may write it where the frame may be written. Encoders

@@ -110,7 +110,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     if (this.#pool !== undefined || !playback.isStopped) {
       const what = this.#pool === undefined ? "The pipeline has begun" : "This sink has memory to write to";
       const hint = "Pass into to the first sink() of this name, before the first loop or play().";
-      throw new InteropError(`${what}: into cannot be set up any more.`, { api: "gstreamer", hint });
+      throw new InteropError(`${what}: it is too late to set up into.`, { api: "gstreamer", hint });
     }
     const pad = made(gst().gst_element_get_static_pad(this.#sink, cString("sink")), "gst_element_get_static_pad");
     const pool = thenUndo("preparing a sink", () => {

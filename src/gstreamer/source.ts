@@ -53,7 +53,7 @@ export class Source implements UnderlyingSink<Frame> {
     this.#info = frameInfo(given);
     if (!playback.isStopped) {
       const hint = "Call source() before the first loop, write or play(), or after stop().";
-      throw new InteropError("The pipeline has begun: a source cannot be set up any more.", { api: "gstreamer", hint });
+      throw new InteropError("The pipeline has begun: it is too late to set up a source.", { api: "gstreamer", hint });
     }
     [this.pipeline, this.#context, this.#playback] = [pipeline, context, playback];
     const app = gstApp();

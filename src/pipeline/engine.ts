@@ -132,8 +132,8 @@ export class Engine implements Run {
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
   readonly #pace = new Pace();
-  /** Ends of frames that are under way: they wait for whatever still has the memory. */
-  readonly #ending = new Set<Promise<void>>();
+  /** Ends that are under way, which wait for whatever still has the memory; those of frames with the stage that had them. */
+  readonly #ending = new Map<Promise<void>, string | undefined>();
   #iterator: AsyncIterator<Frame> | undefined;
   #first: Promise<IteratorResult<Frame>> | undefined;
   #plan: Promise<Plan> | undefined;
@@ -164,7 +164,10 @@ export class Engine implements Run {
     if (signal?.aborted) stop();
     this.#undo.push(() => signal?.removeEventListener("abort", stop));
     this.#progress = Progress.of(options.progress, this.#undo);
-    this.#watch = new Watch(() => [...this.#travellers.values()].map(({ at }) => at.name));
+    this.#watch = new Watch(this.frames, () => {
+      const ended = [...this.#ending.values()].filter((name) => name !== undefined);
+      return [...[...this.#travellers.values()].map(({ at }) => at.name), ...ended];
+    });
     this.#undo.push(() => this.#watch.end());
   }
 
@@ -310,7 +313,7 @@ export class Engine implements Run {
   /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
   async run(): Promise<Figures> {
     if (!(this.#places.at(-1)?.stage instanceof Sink)) {
-      for await (const frame of this.iterate()) this.#discard(frame);
+      for await (const frame of this.iterate()) this.#discard(frame, (this.#places.at(-1) ?? this.#source).name);
       return this.figures;
     }
     await this.#work(undefined);
@@ -401,7 +404,7 @@ export class Engine implements Run {
     for (let { done, value } = await (this.#first ??= this.#open()); !done;) {
       this.#first = undefined; // what it read is on its way
       if (output.isClosed) {
-        this.#discard(value);
+        this.#discard(value, this.#source.name);
         break;
       }
       figures.frames++;
@@ -629,22 +632,22 @@ export class Engine implements Run {
   }
 
   #dispose(travellers: readonly Traveller[]): void {
-    for (const { frame } of travellers) {
+    for (const { frame, at } of travellers) {
       if (frame === undefined) continue;
       this.#travellers.delete(frame);
-      this.#discard(frame);
+      this.#discard(frame, at.name);
     }
   }
 
-  #discard(frame: Frame): void {
-    this.#keep(frame[Symbol.asyncDispose]());
+  #discard(frame: Frame, stage: string): void {
+    this.#keep(frame[Symbol.asyncDispose](), stage);
   }
 
-  #keep(ended: Promise<void>): void {
+  #keep(ended: Promise<void>, stage?: string): void {
     const kept: Promise<void> = ended.catch((error) => this.#fail(this.#source.name, error)).finally(() =>
       this.#ending.delete(kept)
     );
-    this.#ending.add(kept);
+    this.#ending.set(kept, stage);
   }
 
   #measure(figures: Growing, begin: number): void {
@@ -689,7 +692,9 @@ export class Engine implements Run {
   async #endAll(): Promise<void> {
     this.#end = performance.now();
     const isWhole = !this.signal.aborted;
-    if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value)));
+    if (!isWhole) {
+      await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value, this.#source.name)));
+    }
     for (const { stage, name, isClosed } of this.#places) {
       const late = setTimeout(() => warn(`${name} has not closed ${LATE}: the pipeline waits for it.`), GRACE_MS);
       await this.#attempt(
@@ -707,7 +712,7 @@ export class Engine implements Run {
     await this.#settle(this.#iterator?.return?.());
     if (isWhole) this.#nameForgotten();
     this.#dispose([...this.#travellers.values()]);
-    while (this.#ending.size > 0) await Promise.all(this.#ending);
+    while (this.#ending.size > 0) await Promise.all(this.#ending.keys());
     for (const slots of this.#slots) await this.#attempt(this.#source.name, () => slots[Symbol.asyncDispose]());
     await this.#attempt(this.#source.name, () => this.graph[Symbol.asyncDispose]());
     this.#failures.push(...unwind(this.#undo));

@@ -4,13 +4,14 @@ const SLOW_MS = 5000;
 
 /** Warns where no frame has moved for a while, and names the stages that have them. */
 export class Watch {
+  readonly #frames: number;
   readonly #where: () => readonly string[];
   #timer: ReturnType<typeof setInterval> | undefined;
   #hasMoved = true;
 
-  /** `where` says which stage has each frame. */
-  constructor(where: () => readonly string[]) {
-    this.#where = where;
+  /** `where` says which stage has each frame, also one whose end waits for that stage's library. */
+  constructor(frames: number, where: () => readonly string[]) {
+    [this.#frames, this.#where] = [frames, where];
   }
 
   /** Keeps the program alive until it has named what hangs: else Deno would end it without a word of that. */
@@ -37,7 +38,9 @@ export class Watch {
     const counts = Map.groupBy(names, (name) => name).entries().map(([name, { length }]) => `${name} has ${length}`);
     warn(
       `the pipeline has waited for ${SLOW_MS / 1000} s: of its frames, ${[...counts].join(", ")}. ` +
-        "A stage that keeps frames needs more of them: pipeline(…, { frames: 16 }). A stream that drops a frame has to " +
+        `A stage that keeps frames needs more of them: pipeline(…, { frames: ${
+          this.#frames * 4
+        } }). A stream that drops a frame has to ` +
         "dispose it.",
     );
   }

@@ -18,8 +18,8 @@ export interface Placed {
 }
 
 /**
- * Tensors that other processes read, or write, over UCX. It has a worker of its own: with its end no request of anybody's
- * reaches the memory any more. It keeps the process alive until then.
+ * Tensors that other processes read, or write, over UCX. It has a worker of its own: once it has ended, no request
+ * reaches the memory. It keeps the process alive until then.
  */
 export class UcxShare extends NativeObject {
   /** Its end of life: the tensors are free from then on. A tensor that ends before ends it. */

@@ -14,12 +14,12 @@ export async function dlpack(job: Job): Promise<Outcome> {
   const tests = await runTests(there, await filesBelow("tests", isTest), 1);
   const log = await Deno.readTextFile(`${job.out}/tests.log`);
   const measured = await bench(there, "cuda", "python-cuda");
-  const told = log.match(/^(?:ring: .* laps|loans|sharing): .*$/gm) ?? [];
+  const printed = log.match(/^(?:ring: .* laps|loans|sharing): .*$/gm) ?? [];
   return {
     verdict: [tests, measured].every(({ verdict }) => verdict === "green") ? "green" : "red",
     counts: `${tests.counts}; ${measured.counts}`,
     failures: [...tests.failures ?? [], ...measured.failures ?? []],
-    remarks: [await versionsIn(there, python.PYTHON), ...told, ...tests.remarks ?? [], ...measured.remarks ?? []],
+    remarks: [await versionsIn(there, python.PYTHON), ...printed, ...tests.remarks ?? [], ...measured.remarks ?? []],
   };
 }
 

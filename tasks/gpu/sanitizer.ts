@@ -13,7 +13,7 @@ const PLACES = ["compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"];
 const LAUNCH_TIMEOUT = "120";
 
 /**
- * What every tool is told. Calls that the tests mean to fail are not its matter: the tests look at their codes. Neither
+ * The options of every tool. Calls that the tests mean to fail are not its matter: the tests look at their codes. Neither
  * are child processes: what breaks CUDA for good, a kernel that leaves its memory, is tried in those alone. A process
  * that uses no CUDA is an error, since nothing was checked then.
  */
@@ -147,7 +147,7 @@ export function foundBy(tool: Tool, log: string): string[] {
 /** The first line that is none of the frame's. */
 function firstError(log: string): string {
   const lines = log.split("\n").map((line) => line.replace(/^=+ ?/, ""));
-  return lines.find((line) => line !== "" && !/^COMPUTE-SANITIZER|SUMMARY/.test(line))?.trim() ?? "not told";
+  return lines.find((line) => line !== "" && !/^COMPUTE-SANITIZER|SUMMARY/.test(line))?.trim() ?? "not reported";
 }
 
 function lastLine(log: string): string {

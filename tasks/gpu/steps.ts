@@ -229,22 +229,22 @@ async function examples(job: Job): Promise<Outcome> {
   return { verdict: failures.length === 0 && files.length > 0 ? "green" : "red", counts, failures };
 }
 
-/** Vulkan's tests; what they tell of the rings is a remark. */
+/** Vulkan's tests; their lines about the rings are remarks. */
 async function sharing(job: Job): Promise<Outcome> {
   const files = await vulkanTests();
-  return await told(job, /^ring: .*$/gm, () => runTests(job, files, 1));
+  return await withRemarks(job, /^ring: .*$/gm, () => runTests(job, files, 1));
 }
 
-/** The tests of two GPUs, and the same of other files; what they tell is a remark. */
+/** The tests of two GPUs, and those in other files that need two; their lines about rings and GPUs are remarks. */
 async function twoGpus(job: Job, gpus: number): Promise<Outcome> {
   if (gpus < 2) return { verdict: "not here", counts: NEEDS_TWO };
   const there = job.withVariables(await pythonHere() ?? {});
   const files = await twoGpuTests();
-  return await told(job, /^(?:ring|two GPUs): .*$/gm, () => runTests(there, files, 2));
+  return await withRemarks(job, /^(?:ring|two GPUs): .*$/gm, () => runTests(there, files, 2));
 }
 
-/** What a step has that is alone in its stage: those lines that it has added to the log are remarks. */
-async function told(job: Job, lines: RegExp, run: () => Promise<Outcome>): Promise<Outcome> {
+/** Runs a step that is alone in its stage, and adds the lines that it wrote to the log, where they match, as remarks. */
+async function withRemarks(job: Job, lines: RegExp, run: () => Promise<Outcome>): Promise<Outcome> {
   const path = join(job.out, "tests.log");
   const before = await isFile(path) ? (await Deno.readTextFile(path)).length : 0;
   const outcome = await run();

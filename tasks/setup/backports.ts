@@ -58,7 +58,7 @@ async function mirror(): Promise<{ url: string; codename: string }> {
   const codename = /^VERSION_CODENAME=(\S+)$/m.exec(release)?.[1];
   const uris = await run(["apt-get", "update", "--print-uris"]); // it only prints them
   const suites = [...uris.matchAll(/^'(\S+)\/dists\/(\S+)\/InRelease'/gm)];
-  // Of those who have a suite of the release's name, Debian alone has one for its updates.
+  // Several mirrors may have a suite of the release's name; only Debian's has one for its updates, too.
   const found = suites.find(([, , suite]) => suite === `${codename}-updates`) ??
     suites.find(([, , suite]) => suite === codename);
   if (codename === undefined || found === undefined) throw new Error("apt has no mirror of this Debian's release");

@@ -101,7 +101,7 @@ export class RawStream implements Disposable {
   }
 }
 
-/** Once its buffer was asked for, a small array does not lie in V8's heap any more, which moves things. */
+/** Once its buffer was asked for, a small array no longer lies in V8's heap, which moves things. */
 function addressOf({ buffer, byteOffset }: ArrayBufferView<ArrayBuffer>): Address {
   return BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer))) + BigInt(byteOffset) as Address;
 }

@@ -107,7 +107,7 @@ const KINDS: { readonly [T in ImageType]?: Kind } = {
 /** Each edge, and the kinds of image that it is asked about. */
 const EDGES: readonly (readonly [mapper: Mapper, types: readonly ImageType[]])[] = [
   [hostToOpenCLImage as unknown as Mapper, ["2D", "3D", "1D array", "2D array"]],
-  // Of these the driver chooses the pitches; the rows of SIZE bytes are as every driver here likes them.
+  // The driver chooses the pitches of these; the rows of SIZE bytes are as every driver here likes them.
   [portMapper("opencl.image", "host"), ["2D"]],
   [openCLToOpenCLImage as unknown as Mapper, ["1D buffer"]],
 ];

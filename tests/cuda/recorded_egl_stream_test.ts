@@ -363,7 +363,7 @@ streamTest("what was acquired ends before its producer, and the producer before 
   one[Symbol.dispose]();
   assertEquals([seen.resource.isLive, producer.resource.isLive, two.resource.isLive], [false, false, true]);
   assertEquals(calls, ["cudaEGLStreamConsumerReleaseFrame", "cudaEGLStreamProducerDisconnect"]);
-  two.planes[0].slice(layout({ shape: [4], dtype: "u8" }), { access: "write" })[Symbol.dispose](); // it is not lent any more
+  two.planes[0].slice(layout({ shape: [4], dtype: "u8" }), { access: "write" })[Symbol.dispose](); // it is no longer lent
   two[Symbol.dispose]();
 });
 

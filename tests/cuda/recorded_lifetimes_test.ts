@@ -482,7 +482,7 @@ recordedTest("what is disposed while earlier work is not over records few events
   while (count("cudaFree") < 40) await new Promise((resolve) => setTimeout(resolve, 1));
 });
 
-over("a context that nobody has any more is collected, with a warning; its native objects stay", async () => {
+over("a context that is forgotten is collected, with a warning; its native objects stay", async () => {
   const warnings = await warningsOf(async () => {
     (() => void CudaContext.open())();
     await collect();

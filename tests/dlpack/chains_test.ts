@@ -34,7 +34,7 @@ interface Holder {
   readonly family: object;
   /** The family that lent it. */
   readonly lender: object | undefined;
-  /** Of a loan: the struct, until it is released, and the tensor that has been made of it. */
+  /** A loan has its struct here until that is released, and the tensor that was made of it. */
   struct?: Address | undefined;
   taker?: Holder;
   ended: boolean;
@@ -93,7 +93,7 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
         all.push(holder);
         return holder;
       };
-      /** Of memory by its address: by the loan that other code has of it, if there is one, else an owner's. */
+      /** Adds a tensor over memory that was found by its address: it belongs to other code's loan of it, or to an owner. */
       const addFound = (tensor: Tensor) => {
         const { grant } = tensor;
         const loan = all.find((one) => one.grant === grant.loan);

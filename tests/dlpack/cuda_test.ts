@@ -9,13 +9,13 @@ import * as dl from "../../ffi/dlpack/constants.ts";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { recordedTests } from "../cuda/recorded.ts";
-import { ARRAY, device, OF_ANOTHER_DEVICE, telling, THEIRS, told } from "../cuda/told.ts";
+import { ARRAY, device, issued, OF_ANOTHER_DEVICE, orderingCalls, THEIRS } from "../cuda/ordering_calls.ts";
 import { lacking, peer } from "./peer.ts";
 import { structOf } from "./struct.ts";
 
 const MATRIX = { shape: [2, 3], dtype: "f32" } as const;
 
-const recorded = recordedTests(telling(cu.CU_MEMORYTYPE_DEVICE));
+const recorded = recordedTests(orderingCalls(cu.CU_MEMORYTYPE_DEVICE));
 
 function test(name: string, run: (cuda: CudaContext) => void): void {
   recorded(
@@ -23,7 +23,7 @@ function test(name: string, run: (cuda: CudaContext) => void): void {
     () => {
       device.isIdle = true;
       using cuda = CudaContext.open();
-      told.length = 0;
+      issued.length = 0;
       run(cuda);
       device.isIdle = true;
     },
@@ -53,13 +53,13 @@ test("toDLPack() has the consumer's stream wait for ours, and ours for the consu
   using tensor = cuda.allocate(MATRIX);
   cuda.stream.fill(tensor, 1);
   device.isIdle = false; // from now on, all work is in flight
-  told.length = 0;
+  issued.length = 0;
   const loan = toDLPack(tensor, { stream: THEIRS });
-  assertEquals(told, ["record on ours", "wait on theirs"]);
-  told.length = 0;
+  assertEquals(issued, ["record on ours", "wait on theirs"]);
+  issued.length = 0;
   peer.lend_and_release(loan.handOver());
   cuda.stream.fill(tensor, 2);
-  assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
+  assertEquals(issued, ["record on theirs", "wait on ours", "fill on ours"]);
   device.isIdle = true;
 });
 
@@ -68,21 +68,21 @@ test("toDLPack() makes no call of CUDA's where the same stream has the tensor ag
   const turn = (stream: bigint) => peer.lend_and_release(toDLPack(tensor, { stream }).handOver());
   device.isIdle = false;
   for (let i = 0; i < 3; i++) turn(THEIRS);
-  assertEquals(told, []);
+  assertEquals(issued, []);
   turn(1n);
-  assertEquals(told, ["record on theirs", "wait on legacy"]);
-  told.length = 0;
+  assertEquals(issued, ["record on theirs", "wait on legacy"]);
+  issued.length = 0;
   cuda.stream.fill(tensor, 2);
-  assertEquals(told, ["wait on ours", "record on legacy", "wait on ours", "fill on ours"]); // behind both
+  assertEquals(issued, ["wait on ours", "record on legacy", "wait on ours", "fill on ours"]); // behind both
   device.isIdle = true;
 });
 
-test("a tensor's end waits for what the stream of its last loan was told", (cuda) => {
+test("a tensor's end waits for the work behind the stream of its last loan", (cuda) => {
   const tensor = cuda.allocate(MATRIX);
   for (let i = 0; i < 2; i++) peer.lend_and_release(toDLPack(tensor, { stream: THEIRS }).handOver());
   device.isIdle = false;
   tensor[Symbol.dispose]();
-  assertEquals(told, ["record on theirs", "host waits for theirs"]);
+  assertEquals(issued, ["record on theirs", "host waits for theirs"]);
 });
 
 test("a context ends with a tensor whose release nobody has noticed", (cuda) => {
@@ -95,14 +95,14 @@ test("a context ends with a tensor whose release nobody has noticed", (cuda) => 
 test("toDLPack() without a stream has the host wait, and -1 orders nothing", (cuda) => {
   using tensor = cuda.allocate(MATRIX);
   cuda.stream.fill(tensor, 1);
-  told.length = 0;
+  issued.length = 0;
   toDLPack(tensor)[Symbol.dispose]();
-  assertEquals(told, ["host waits for ours"]);
+  assertEquals(issued, ["host waits for ours"]);
   cuda.stream.fill(tensor, 1);
   device.isIdle = false;
-  told.length = 0;
+  issued.length = 0;
   toDLPack(tensor, { stream: -1 })[Symbol.dispose]();
-  assertEquals(told, []);
+  assertEquals(issued, []);
   device.isIdle = true;
 });
 
@@ -110,9 +110,9 @@ test("toDLPack() takes CUDA's default stream by 1, and refuses 0 and streams of 
   using tensor = cuda.allocate(MATRIX);
   cuda.stream.fill(tensor, 1);
   device.isIdle = false;
-  told.length = 0;
+  issued.length = 0;
   toDLPack(tensor, { stream: 1 })[Symbol.dispose]();
-  assertEquals(told, ["record on ours", "wait on legacy"]);
+  assertEquals(issued, ["record on ours", "wait on legacy"]);
   const zero = assertThrows(() => toDLPack(tensor, { stream: 0 }), ArgumentError, "expected a stream, got 0");
   assertEquals([zero.argument, zero.hint], [
     "stream",

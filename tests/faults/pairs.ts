@@ -28,7 +28,7 @@ const counts = new Map<string, number>();
 const full = new Set<bigint>();
 let overwritten = 0;
 
-/** Where FFmpeg reads a packet into one that holds another, nothing frees that one's data any more. */
+/** Where FFmpeg reads a packet into one that holds another, nothing frees the first one's data. */
 const PACKETS: Readonly<Record<string, (fn: Native) => Native>> = {
   av_read_frame: (fn) => async (context, packet) => {
     if (full.has(packet)) overwritten++;

@@ -8,7 +8,7 @@ import { Counted, type Due } from "./tap.ts";
 /** More native calls than any operation makes: a sweep that comes here would go on for ever. */
 const MOST = 4000;
 
-/** Of the calls that are made from one place so many fail; all of them where a person wants to know. */
+/** How many of the calls from one place are made to fail; the variable sets another number. */
 const OF_ONE_PLACE = Number(Deno.env.get("SAMEPAGE_FAULTS_OF_A_PLACE") ?? 2);
 
 /** Waiting takes some calls more in one run than in another: a sweep is through when so many runs in a row had fewer. */

@@ -17,7 +17,7 @@ const NONBLOCKING: ReadonlySet<string> = new Set(
     .filter(([, symbol]) => "nonblocking" in symbol).map(([name]) => name),
 );
 
-/** Of the library's own, which may be open before there is a tap. */
+/** errno, by a libc of its own: the library's may be open before there is a tap. */
 const { __errno_location: errno } = Deno.dlopen("libc.so.6", {
   __errno_location: { parameters: [], result: "u64" },
 }).symbols;

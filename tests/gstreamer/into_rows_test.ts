@@ -54,7 +54,7 @@ async function framesOf(gst: GStreamerContext, description: string, options: Sin
   return seen;
 }
 
-/** Of 12 frames, how many lie in memory of the program's, and how many have rows where it wants them. */
+/** How many of 12 frames lie in the program's memory, and how many have their rows where it wants them. */
 const ELEMENTS: Record<string, readonly [ours: number, aligned: number]> = {
   "identity": [12, 12],
   "queue ! videoconvert ! video/x-raw,format=RGB": [12, 12],

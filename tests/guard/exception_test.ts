@@ -68,7 +68,7 @@ guardTest("an API makes errors of its own, of the object while it is there", asy
   const codes: number[] = [];
   const lib = await open((thrown) => {
     seen.push(thrown);
-    // Of test::Second: Mixin (16 bytes), std::runtime_error (16), then the code. Of test::Plain and int: it is the first.
+    // test::Second is Mixin (16 bytes), std::runtime_error (16), then the code. In test::Plain and int the code is first.
     const offset = thrown.type === "test::Second" ? 32 : 0;
     codes.push(new Deno.UnsafePointerView(Deno.UnsafePointer.create(thrown.object)!).getInt32(offset));
     return new OwnError(`own: ${thrown.type}`, { api: thrown.api, fn: thrown.fn });

@@ -126,7 +126,7 @@ static cl_context context_of(cl_command_queue queue) {
 
 /* ---- Creation and end ---- */
 
-/* The driver is done with a buffer: no command uses it any more. */
+/* The driver is done with a buffer: no command uses it now. */
 static void CL_CALLBACK forget(cl_mem mem, void *buffer) {
   (void)mem;
   struct buffer *b = buffer;

@@ -413,7 +413,7 @@ testEach("waitFor() takes fences of any kind", async (platform) => {
   await event.complete();
   await second.wait();
   assert(first.reached());
-  // Of another context, behind a promise: the host would wait for it, which could never end.
+  // A fence of another context, behind a promise: the host would wait for it, and could never go on.
   const far = other.cl.queue.waitFor(elsewhere.fence);
   thrown(AccessError, () => queue.waitFor([far]));
   await elsewhere.complete();

@@ -368,7 +368,7 @@ testEach("copy: other elements, shapes without a box, and overlaps are refused",
     thrown(AccessError, () => queue.copy(one, two));
   }
   {
-    // Of one buffer, in which OpenCL takes one distance for both.
+    // Both lie in one buffer, for which OpenCL takes one distance for both.
     using all = of({ shape: [100_000], dtype: "u8" });
     using two = all.slice({ shape: [20_000, 1], dtype: "u8", strides: [2, 1] });
     using three = all.slice({ shape: [20_000, 1], dtype: "u8", strides: [3, 1], byteOffset: 40_000 });

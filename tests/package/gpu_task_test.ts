@@ -79,7 +79,7 @@ Deno.test("gpu task: what compute-sanitizer reports", () => {
     "memcheck: 64 bytes leaked in 1 allocations",
   ]);
   const races = "========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n";
-  assertEquals(foundBy("racecheck", races), ["racecheck: 2 errors; the first: not told"]);
+  assertEquals(foundBy("racecheck", races), ["racecheck: 2 errors; the first: not reported"]);
   assertEquals(foundBy("racecheck", "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"), []);
 });
 

@@ -1,6 +1,6 @@
 // Stages that hang are named, in a pipeline that runs and in one that ends. All of them wait at a time: it takes ten seconds.
 import { assertEquals, assertRejects } from "@std/assert";
-import { DisposedError, type Frame } from "@samepage/interop";
+import { DisposedError, type Frame, host } from "@samepage/interop";
 import { Flow, pipeline, Sink, Source, Transform } from "@samepage/interop/pipeline";
 import { noted, numbered, test } from "./help.ts";
 
@@ -88,16 +88,27 @@ test("a stage that hangs is named: at work, keeping frames, after the end, in ab
     return assertRejects(() => pipeline(numbered(9), ...pieces, { signal: controller.signal }).run(), Error, "enough");
   });
   const ending = endSilent();
-  const runs = [pipeline(numbered(6), hangs, noted().sink), pipeline(numbered(4), keeps, noted().sink)];
+  const read = waits.until("encoder");
+  const encoder = new Sink({
+    name: "encoder", // one that looks ahead: its frames are disposed, and cannot end yet
+    takes: { memory: host },
+    write: ({ planes: [plane] }) => plane.usedBy(host.signal(read)),
+  });
+  const runs = [
+    pipeline(numbered(6), hangs, noted().sink),
+    pipeline(numbered(4), keeps, noted().sink),
+    pipeline(numbered(9), encoder),
+  ];
   const figures = await Promise.all(runs.map((one) => one.run()));
   await Promise.all([...aborted, ending]);
-  assertEquals(figures.map(({ frames }) => frames), [6, 4]);
+  assertEquals(figures.map(({ frames }) => frames), [6, 4, 9]);
   const all = waits.warnings.map((text) => text.replace(/\. A stage that keeps.*$/, "")).sort();
   assertEquals(all, [
     `deaf ${LEFT}`,
     `silent explain ${LEFT}`,
     `silent run ${LEFT}`,
     "slow has not closed 5 s after the pipeline's end: the pipeline waits for it.",
+    "the pipeline has waited for 5 s: of its frames, encoder has 4",
     "the pipeline has waited for 5 s: of its frames, hangs has 1, numbered has 3",
     "the pipeline has waited for 5 s: of its frames, keeps has 4",
   ]);

@@ -1,4 +1,4 @@
-// CUDA's memory as arrays of a library that Python stands in for, by a recording: what each is told, and what waits.
+// CUDA's memory as arrays of a library that Python stands in for, by a recording: the calls that each gets, and what waits.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, host } from "@samepage/interop";
@@ -7,10 +7,10 @@ import { type ArrayLibrary, Python, PythonError, type PythonObject } from "@same
 import * as cu from "../../ffi/cuda_driver/constants.ts";
 import { until } from "../conformance/bytes.ts";
 import { recordedTests } from "../cuda/recorded.ts";
-import { ARRAY, device, telling, THEIRS, told } from "../cuda/told.ts";
+import { ARRAY, device, issued, orderingCalls, THEIRS } from "../cuda/ordering_calls.ts";
 import { lacking } from "./help.ts";
 
-const recorded = recordedTests(telling(cu.CU_MEMORYTYPE_HOST));
+const recorded = recordedTests(orderingCalls(cu.CU_MEMORYTYPE_HOST));
 
 /** A library that takes each tensor on a stream of its own, and lends page-locked memory that its struct says is the CPU's. */
 const LIBRARY = `
@@ -122,7 +122,7 @@ test("toArray() orders both streams on the device, and asks a library once which
   using tensor = cuda.allocate(MATRIX);
   const turns = (count: number) => {
     for (let i = 0; i < count; i++) {
-      told.length = 0;
+      issued.length = 0;
       device.isIdle = false;
       cuda.stream.fill(tensor, 1);
       const array = python.toArray(tensor, "torch");
@@ -134,11 +134,11 @@ test("toArray() orders both streams on the device, and asks a library once which
   python.run("calls.clear()");
   turns(1);
   assertEquals(python.run("calls"), [Number(THEIRS)]);
-  assertEquals(told.slice(-2), ["record on ours", "wait on theirs"]);
-  told.length = 0;
+  assertEquals(issued.slice(-2), ["record on ours", "wait on theirs"]);
+  issued.length = 0;
   device.isIdle = false;
   cuda.stream.fill(tensor, 1);
-  assertEquals(told, ["record on theirs", "wait on ours", "fill on ours"]);
+  assertEquals(issued, ["record on theirs", "wait on ours", "fill on ours"]);
   device.isIdle = true;
 });
 
@@ -157,9 +157,9 @@ test("toArray() hands PyTorch a bare capsule while its stream is the one that it
   assertEquals(calls(other), ["bare"]);
   device.isIdle = false;
   cuda.stream.fill(tensor, 1);
-  told.length = 0;
+  issued.length = 0;
   assertEquals(calls(one), [one, "bare"]);
-  assertEquals(told.filter((line) => line.startsWith("wait")).length, 2, "each lend has its stream wait");
+  assertEquals(issued.filter((line) => line.startsWith("wait")).length, 2, "each lend has its stream wait");
   device.isIdle = true;
 });
 
@@ -168,10 +168,14 @@ test("toArray() has the host wait for a library that asks for another stream eac
   for (const tries of [3, 1]) {
     python.run("calls.clear()");
     cuda.stream.fill(tensor, 1);
-    told.length = 0;
+    issued.length = 0;
     device.isIdle = false;
     using array = python.toArray(tensor, "jax");
-    assertEquals([array.get("device"), python.run("len(calls)"), told.at(-1)], [[2, 0], tries, "host waits for ours"]);
+    assertEquals([array.get("device"), python.run("len(calls)"), issued.at(-1)], [
+      [2, 0],
+      tries,
+      "host waits for ours",
+    ]);
   }
 });
 

@@ -35,7 +35,7 @@ for (const keeps of [false, true]) {
   });
 }
 
-ucxTest("fromRing({ reconnect }) goes on with the next writer where one is not heard of any more", async () => {
+ucxTest("fromRing({ reconnect }) goes on with the next writer once nothing is heard of the last one", async () => {
   let path = freshPath();
   await using silent = new Child("ring_side.ts", ["writer", "tcp", "lo", path, "10000", "small"]);
   assertEquals(await silent.line(), "ready");

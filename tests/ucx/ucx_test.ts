@@ -39,7 +39,7 @@ for (const transport of TRANSPORTS) {
     }
   });
 
-  ucxTest(`a share that ended is not read any more over ${transport}`, async () => {
+  ucxTest(`a share that ended can no longer be read over ${transport}`, async () => {
     const before = ledger.alive;
     await using ucx = UcxContext.open({ transports: [transport] });
     await using there = host.allocate(BYTES);

@@ -14,7 +14,7 @@ import { type Gpu, gpus, sharingTest } from "./gpu.ts";
 
 const LAPS = Number(Deno.env.get("SAMEPAGE_RING_LAPS") ?? 10_000);
 
-/** Of the control. */
+/** How many laps the control runs. */
 const FEW = 300;
 
 function lapsOf(size: Size): number {

@@ -31,7 +31,7 @@ test("the layer reports a buffer that outlives its device", async () => {
 /** Those that FFmpeg, which makes its own commands, uses too. */
 const FRAMES = "../ffmpeg/vulkan_frames";
 
-/** Of images it would say at each copy that another layout may be faster: here they stay in the one that every API takes. */
+/** Images stay in the layout that every API takes; the layer's advice at each copy that another may be faster is left out. */
 const FLAGS: Readonly<Record<string, string>> = Object.fromEntries(
   ["image", "image_ports", "layers", FRAMES].map((file) => [file, "error,warn"]),
 );

@@ -216,7 +216,7 @@ export class Resource extends Printed {
   assertLive(): void {
     if (this.state === "live") {
       if (this.takenBy === undefined) return;
-      throw new AccessError(`${this.name} cannot be used any more: ${this.takenBy} has taken it over.`, {
+      throw new AccessError(`${this.name} can no longer be used: ${this.takenBy} has taken it over.`, {
         api: "core",
       });
     }

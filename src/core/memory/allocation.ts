@@ -125,7 +125,7 @@ export class Allocation {
   }
 
   /**
-   * Frees the memory: it has no owner any more; or what it is made of ends, and tensors that own it still have it by
+   * Frees the memory: it has no owner left; or what it is made of ends, and tensors that own it still have it by
    * objects of their own. Only the first call does.
    */
   free(): void {

@@ -168,7 +168,7 @@ export class NativeKeep<T extends Tensor> {
     return object;
   }
 
-  /** Gives back what there is no reference to any more. */
+  /** Gives back what nothing refers to. */
   letGo(): void {
     const over = this.#kept.filter(({ isOver }) => isOver());
     if (over.length === 0) return;

@@ -74,7 +74,7 @@ export function toGStreamer(to: GStreamerPipeline, name: string, options: Source
 /** GStreamer, and what it shares OpenGL with. */
 function contextsOf(given: GStreamerPipeline): readonly [GStreamerContext, ...Context[]] {
   const context = given?.context;
-  if (context?.api !== "gstreamer") {
+  if (context?.api !== "gstreamer" || (context as unknown) === given) {
     throw checks.wrongKind("pipeline", "a pipeline of GStreamer's", given, "Pass what gst.launch() returns.");
   }
   return context.on === undefined ? [context] : [context, context.on];

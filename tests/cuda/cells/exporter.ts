@@ -6,7 +6,7 @@ interface Exported {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** What `cuda.openEvent` needs. */
   readonly event: Uint8Array<ArrayBuffer>;
-  /** Has that process end; it has to be called when nothing uses the memory any more. */
+  /** Ends that process; call it once nothing uses the memory. */
   readonly end: () => void;
 }
 

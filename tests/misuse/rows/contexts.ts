@@ -26,7 +26,7 @@ const wrong = (error: typeof ArgumentError, argument: string, message: RegExp) =
   ...{ error, api: "opencl", argument, message },
 });
 
-/** Of a view whose bytes are gone. */
+/** The error for a view whose bytes are gone. */
 const STALE = {
   ...{ error: ArgumentError, api: "opencl", argument: "into" },
   message: /^into: the view is stale: its buffer was detached/,

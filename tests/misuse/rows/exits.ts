@@ -12,7 +12,7 @@ const kept: unknown[] = [];
  * PoCL 3.1 frees what its threads use in handlers of exit(), and faults where they are at a kernel. A C program that
  * enqueues one, flushes, sleeps and exits ended by SIGSEGV or SIGABRT in 1 of 20 runs (no sleep), 6 of 20 (1 ms), 1 of
  * 20 (5 ms), 0 of 20 (20 ms); these rows in 0 of 180 on a quiet machine. samepage cannot prevent it: after an uncaught
- * error nothing of JavaScript runs any more; clFinish as an exit handler of our own would hang behind a promise,
+ * error no JavaScript runs; clFinish as an exit handler of our own would hang behind a promise,
  * and _exit() as one would skip what other libraries have to do.
  *
  * rusticl 22.3 faults likewise where Workers are at work: a program that ends by Deno.exit() while 1, 2 or 4 of them submit

@@ -79,6 +79,13 @@ export default table(import.meta, {
     run: () => toGStreamer(any(undefined), "in"),
     fails: wrong("pipeline", /got undefined/, /gst\.launch/),
   },
+  "toGStreamer() of GStreamer's context": {
+    run() {
+      using gst = GStreamerContext.openSync();
+      toGStreamer(any(gst), "in");
+    },
+    fails: wrong("pipeline", /a pipeline of GStreamer's, got a GStreamerContext/, /gst\.launch/),
+  },
   "fromGStreamer() of an element that is not there": {
     async run() {
       using gst = GStreamerContext.openSync();

@@ -465,7 +465,7 @@ function statusOfEvent(event: bigint): number {
   return status[0];
 }
 
-/** Until nothing waits any more: PoCL would block for ever behind an unset event. */
+/** Goes on until nothing waits: PoCL would block for ever behind an unset event. */
 function pump(): void {
   const isHeld = () => [...payloads.values()].some(({ signals, waits }) => signals.length > 0 && waits.length > 0);
   for (progress(); isHeld(); progress()) sleepSync(1);

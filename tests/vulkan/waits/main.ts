@@ -1,7 +1,7 @@
 /** Terminates Workers in the middle of their waits. */
 import { vulkanDevices } from "@samepage/interop/vulkan";
 
-// What a terminated Worker has opened stays open: before the fortieth, a GPU (H200, driver 580.159) opened no device any more.
+// What a terminated Worker has opened stays open: before the fortieth, a GPU (H200, driver 580.159) refused to open more devices.
 const rounds = vulkanDevices()[0].type === "cpu" ? 20 : 5;
 
 for (let round = 0; round < rounds; round++) {

@@ -15,22 +15,22 @@ export const [THEIRS, OF_ANOTHER_DEVICE] = [0x501n, 0x601n];
 /** Memory of other code's. */
 export const ARRAY = 0x7000_0000_0000n as Address;
 
-/** What the device was told, in order. */
-export const told: string[] = [];
+/** The calls that the device got, in order. */
+export const issued: string[] = [];
 
 /** False while work is in flight. */
 export const device = { isIdle: true };
 
 const on = (stream: bigint) => stream === THEIRS ? "theirs" : stream === 1n ? "legacy" : "ours";
 
-const tells = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
-  told.push(line(...args));
+const notes = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
+  issued.push(line(...args));
   return 0;
 };
 
 const waits = (line: (...args: bigint[]) => string) => (...args: bigint[]) => {
   device.isIdle = true;
-  return tells(line)(...args);
+  return notes(line)(...args);
 };
 
 const contextOf = (stream: bigint, context: BigUint64Array) => {
@@ -39,7 +39,7 @@ const contextOf = (stream: bigint, context: BigUint64Array) => {
 };
 
 /** The calls. @param memory the type of {@link ARRAY}: `CU_MEMORYTYPE_DEVICE` */
-export function telling(memory: number): Fakes {
+export function orderingCalls(memory: number): Fakes {
   const attributes = new Map([
     [cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, BigInt(memory)],
     [cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 0n],
@@ -49,9 +49,9 @@ export function telling(memory: number): Fakes {
     [cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE, 4096n],
   ]);
   return {
-    cuMemsetD2D32Async: tells((...args) => `fill on ${on(args[5])}`),
-    cudaEventRecord: tells((_event, stream) => `record on ${on(stream)}`),
-    cudaStreamWaitEvent: tells((stream) => `wait on ${on(stream)}`),
+    cuMemsetD2D32Async: notes((...args) => `fill on ${on(args[5])}`),
+    cudaEventRecord: notes((_event, stream) => `record on ${on(stream)}`),
+    cudaStreamWaitEvent: notes((stream) => `wait on ${on(stream)}`),
     cudaEventQuery: () => device.isIdle ? 0 : cudaErrorNotReady,
     cudaStreamSynchronize: waits((stream) => `host waits for ${on(stream)}`),
     cudaEventSynchronize: waits(() => "host waits for an event"),
