@@ -137,11 +137,13 @@ test("what OpenGL ES draws reaches the CPU by the driver's copy, and not by dma-
   }
 });
 
-test("a picture of OpenGL ES's own reaches the CPU by its copy: the dma-buf that comes out only names it", ({ egl, graph }) => {
+test("a picture of OpenGL ES's own reaches the CPU by its copy: the dma-buf that comes out only names it", ({ egl }) => {
+  using graph = new MapperGraph([host, dmabuf, egl]);
   using pictures = egl.image.allocate({ format: "RGBA", width: SIZE[0], height: SIZE[1] }) as Pictures;
   const bytes = draw(egl, pictures);
   using seen = graph.map(pictures, host, { copy: "allow", access: "read" }) as unknown as Pixels;
-  assertEquals([pixelsOf(seen), seen.route!.steps.map(({ edge }) => edge)], [bytes, ["egl.image→host"]]);
+  assertEquals(seen.route!.steps.map(({ edge }) => edge), ["egl.image→host"]);
+  assertEquals(pixelsOf(seen), bytes);
   assertThrows(() => graph.map(pictures, dmabuf, { access: "read" }), NoRouteError, "the driver lets out 4096 bytes");
   using vulkan = VulkanContext.open();
   using wide = new MapperGraph([egl, vulkan]);
@@ -151,9 +153,9 @@ test("a picture of OpenGL ES's own reaches the CPU by its copy: the dma-buf that
 test("a dma-buf of the GPU's that comes by a channel is no memory of Vulkan's on the CPU", async ({ va, graph }) => {
   using vulkan = VulkanContext.open();
   using surface = va.allocateFrame(picture("GRAY8", ...SIZE));
-  using buffers = graph.map(surface, dmabuf, { access: "read" });
+  using buffers = graph.map(surface, dmabuf);
   await withEnds(async ({ one, other }) => {
-    await one.send(buffers);
+    await one.send(buffers, { access: "read-write" });
     await assertRejects(() => other.receive(), MessageError, "virtio_gpu");
   }, { contexts: [vulkan] });
 });
