@@ -98,7 +98,7 @@ test("elements of the CPU's get no dma-bufs whose mapping is not the memory", as
       await pipeline.ended();
     },
     InteropError,
-    "not-negotiated",
+    "do not agree on a format",
   );
 });
 
