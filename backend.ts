@@ -111,10 +111,10 @@ export {
   type ByteRange,
   Described,
   type DescribedPlane,
-  type FdFacts,
   ownResource,
   PlacedPlane,
 } from "./src/core/tensors/described.ts";
+export type { FdFacts } from "./src/core/native/fd.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";

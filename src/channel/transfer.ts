@@ -9,7 +9,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { MemoryTarget, Offer } from "../core/contract.ts";
 import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
 import { Port } from "../core/device/port.ts";
-import { refuseBy } from "../core/device/takes.ts";
+import { refuseBy, refuseFd } from "../core/device/takes.ts";
 import {
   AccessError,
   ArgumentError,
@@ -21,7 +21,7 @@ import {
 } from "../core/errors.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { accessOfFd, closeFd, isDmaBuf, kindWithoutMemory, statusOf } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, factsOfFd, isDmaBuf, kindWithoutMemory, statusOf } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -256,12 +256,17 @@ function takersOf(target: Target, { memory, device }: Description): Taker[] {
 function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget {
   let first: InteropError | undefined;
   for (const { target, offer } of takers) {
-    const refusals = ports.map((port) => offer.refusePort?.(port));
+    const refusals = ports.map((port) => refusePort(offer, port));
     const refusal = refusals.find((refusal) => refusal !== undefined);
     if (refusal === undefined) return target;
     first ??= refusal;
   }
   throw badMessage("memory", `no context of this side takes it: ${first!.message}`, first);
+}
+
+function refusePort(offer: Offer, port: Port): InteropError | undefined {
+  const refusal = offer.fdAccess === undefined ? undefined : refuseFd(offer, factsOfFd(port.fd));
+  return refusal === undefined ? offer.refusePort?.(port) : checks.wrong("memory", refusal.reason, refusal.remedy);
 }
 
 function portOf(kind: SentKind, fd: number, { offset, byteLength, memory: whole }: SentObject): Port {

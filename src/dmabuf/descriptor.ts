@@ -1,6 +1,6 @@
-import { F_GET_SEALS, SEEK_END } from "../../ffi/libc/constants.ts";
-import { isDmaBuf, type KindOfFile, kindOfFile, statusOf } from "../core/native/fd.ts";
-import { libc, libcError } from "../core/native/libc.ts";
+import { F_GET_SEALS } from "../../ffi/libc/constants.ts";
+import { isDmaBuf, type KindOfFile, kindOfFile, lengthOfFd, statusOf } from "../core/native/fd.ts";
+import { libc } from "../core/native/libc.ts";
 import { checks } from "./library.ts";
 
 export interface Descriptor {
@@ -21,9 +21,7 @@ const HINTS: { readonly [K in KindOfFile]: string } = {
 export function describe(fd: number, isOne: boolean): Descriptor {
   const { identity, mode } = statusOf(fd);
   if (!isOne && !isDmaBuf(fd)) throw noDmaBuf(fd, mode);
-  const byteLength = Number(libc().lseek(fd, 0n, SEEK_END));
-  if (byteLength < 0) throw libcError("lseek");
-  return { identity, byteLength };
+  return { identity, byteLength: lengthOfFd(fd) };
 }
 
 function noDmaBuf(fd: number, mode: number): Error {

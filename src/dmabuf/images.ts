@@ -16,7 +16,7 @@ import { bufferOf, type DmaBufTensor, handOver } from "./tensor.ts";
 /** Images in dma-bufs: all planes of a frame in one or in several, or the rows of a tensor. */
 export const images: Images<DmaBuf> = {
   exports: [{ kind: "dma-buf" }],
-  imports: [{ kind: "dma-buf" }],
+  imports: [{ kind: "dma-buf", refuse: ({ planes }) => planes.find(({ fd }) => fd?.stub)?.fd?.stub }],
   refuse: ({ planes }, access) =>
     planes.map(({ layout, fd }) => refuseRows(layout) ?? refuseAccess(fd?.access, access))
       .find((refusal) => refusal !== undefined) ?? refuseMixed(planes),

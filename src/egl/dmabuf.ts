@@ -1,8 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as names from "../../ffi/egl/constants.ts";
 import type { Reason } from "../core/errors.ts";
-import { undoAll } from "../core/life/undo.ts";
-import { closeFd } from "../core/native/fd.ts";
+import { thenUndo, undoAll } from "../core/life/undo.ts";
+import { closeFd, factsOfFd, type FdFacts, lengthOfFd } from "../core/native/fd.ts";
 import type { Display } from "./display.ts";
 import { check, made } from "./errors.ts";
 import type { GlFormat } from "./formats.ts";
@@ -89,6 +89,20 @@ export function exportPicture({ context, image, format }: EglPicture): ExportedP
     { fd: fds[i] < 0 ? fds[0] : fds[i], offset: offsets[i], stride: strides[i] }
   ));
   return { modifier: modifiers[0], planes };
+}
+
+/** What the driver lets out of a picture: of its own, Mesa's virgl was seen to let out 4096 bytes, which only it knows. */
+export function seenOutside(picture: EglPicture): FdFacts {
+  const { planes, modifier } = exportPicture(picture);
+  return thenUndo("asking for what a picture's fds allow", () => {
+    const facts = factsOfFd(planes[0].fd);
+    const lastRow = Math.max(...planes.map(({ offset, stride }) => offset + stride * (picture.height - 1)));
+    const length = lengthOfFd(planes[0].fd);
+    if (modifier !== LINEAR || lastRow < length) return facts;
+    const reason =
+      `the driver lets out ${length} bytes, and its last row begins at byte ${lastRow}: they only name it.`;
+    return { ...facts, stub: { reason, remedy: "Map it to an API on the same GPU, or to the host by a copy." } };
+  }, [() => closePlanes(planes)]);
 }
 
 /** What the driver imports, and draws to: DRM formats, and the modifiers of each. */

@@ -11,10 +11,10 @@ import { closeFd } from "../core/native/fd.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { EglBase } from "./base.ts";
-import { closePlanes, DmaBufFormats, exportPicture, importPicture } from "./dmabuf.ts";
+import { closePlanes, DmaBufFormats, exportPicture, importPicture, seenOutside } from "./dmabuf.ts";
 import { glFormats, planeSize, refuseInfo } from "./formats.ts";
 import type { EglPicture } from "./picture.ts";
-import type { EglTensor } from "./tensor.ts";
+import { type EglTensor, pictureIn } from "./tensor.ts";
 
 type Closed = Reason | undefined;
 
@@ -27,7 +27,7 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
     exports: [
       { kind: "gl-image", refuse: refuseName },
       { kind: "egl-image", refuse: refuseForeign },
-      { kind: "dma-buf", closed: () => openContext.lacks("EGL_MESA_image_dma_buf_export") },
+      { kind: "dma-buf", closed: () => openContext.lacks("EGL_MESA_image_dma_buf_export"), prepare: seePictures },
     ],
     imports: [{
       kind: "dma-buf",
@@ -81,6 +81,13 @@ function refuseForeign({ planes: [{ allocation }] }: Described): Closed {
 function refuseName(source: Described): Closed {
   if (pictureOf(source.planes[0].allocation)?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
   return { reason: "other drivers know no GL textures in BGRA." };
+}
+
+function seePictures({ planes }: Described): void {
+  for (const plane of planes) {
+    const picture = pictureIn(plane);
+    if (picture !== undefined) picture.fd ??= seenOutside(picture);
+  }
 }
 
 /** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */

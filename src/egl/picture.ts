@@ -10,6 +10,7 @@ import {
 import * as gl from "../../ffi/gles/constants.ts";
 import { owned } from "../core/life/ledger.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
+import type { FdFacts } from "../core/native/fd.ts";
 import { check, checkGl, made, nativeError } from "./errors.ts";
 import type { GlFormat } from "./formats.ts";
 import { egl, gles, glesExtensions } from "./library.ts";
@@ -46,6 +47,8 @@ export class EglPicture extends Printed {
   readonly name: number;
   /** How many maps have handed it to other drivers: GL must not use it until they end. For backends. */
   lent = 0;
+  /** What its driver was seen to let out of it; undefined until it is first to leave by fds. For backends. */
+  fd: FdFacts | undefined;
   #image: Address | undefined;
   readonly #undo: Undo = [];
 

@@ -1,6 +1,34 @@
 import { assertWhole } from "../core/layout/pictures.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
+import type { Layout } from "../core/layout/layout.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import type { FdFacts } from "../core/native/fd.ts";
+import { Described, type DescribedPlane } from "../core/tensors/described.ts";
 import type { EglPicture } from "./picture.ts";
+
+/** A plane of a description, with what is known of its picture by now. */
+class PicturePlane implements DescribedPlane {
+  readonly layout: Layout;
+  readonly allocation: Allocation;
+  readonly start: number;
+  readonly picture: EglPicture;
+
+  constructor({ layout, grant: { allocation, start }, rawHandle }: EglTensor) {
+    this.layout = layout;
+    this.allocation = allocation;
+    this.start = start;
+    this.picture = rawHandle;
+  }
+
+  get fd(): FdFacts | undefined {
+    return this.picture.fd;
+  }
+}
+
+/** The picture of a described plane that is there already. */
+export function pictureIn(plane: DescribedPlane): EglPicture | undefined {
+  return (plane as Partial<PicturePlane>).picture;
+}
 
 /**
  * A plane of a picture, as GL and EGL know it. Its handle is an {@link EglPicture}: a texture and an `EGLImage`. Only the
@@ -11,5 +39,10 @@ export class EglTensor extends Tensor<EglPicture> {
   protected override derive(part: Part): EglTensor {
     assertWhole(part.layout, this, "egl", "Map a part of the memory that it came from.");
     return super.derive(part) as EglTensor;
+  }
+
+  /** What a route needs to know of it. */
+  protected override describe(): Described {
+    return new Described(this.target, this.access, [new PicturePlane(this)]);
   }
 }

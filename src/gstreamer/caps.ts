@@ -243,13 +243,17 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
 /** For more, GStreamer asks where each of them stands. */
 const MOST_CHANNELS = 64;
 
-/** New caps of such frames, which are the caller's. @param native the memory that they are in, if not the CPU's */
-export function capsOf(info: FrameInfo, native?: NativeMemory): Address {
+/**
+ * New caps of such frames, which are the caller's.
+ * @param native the memory that they are in, if not the CPU's
+ * @param isHidden the CPU does not see that memory
+ */
+export function capsOf(info: FrameInfo, native?: NativeMemory, isHidden = false): Address {
   const caps = capsInMemory(info);
   if (native?.inCaps === undefined) return caps;
   const text = textOf(caps);
   unreference(caps);
-  return capsFrom(native.inCaps(text, info));
+  return capsFrom(native.inCaps(text, info, isHidden));
 }
 
 function textOf(caps: Address): string {

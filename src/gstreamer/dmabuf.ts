@@ -5,11 +5,11 @@ import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { inDrm } from "./drm.ts";
 import { gst, gstAllocators, made } from "./library.ts";
-import type { NativeMemory, WrappedMemory } from "./native_memory.ts";
+import { DMABUF, type NativeMemory, type WrappedMemory } from "./native_memory.ts";
 
 /** GStreamer's memory that is an fd. */
 export class DmaBufs implements NativeMemory {
-  readonly kinds = ["dmabuf"];
+  readonly kinds = [DMABUF];
   /** Made when it is first asked for. */
   #allocator: Address | undefined;
 
@@ -19,8 +19,9 @@ export class DmaBufs implements NativeMemory {
     });
   }
 
-  inCaps(caps: string, info: FrameInfo): string {
-    return info.type === "image" && info.modifier !== 0n ? inDrm(caps, info) : caps;
+  /** Elements of the CPU's map what has the caps of the CPU's memory. */
+  inCaps(caps: string, info: FrameInfo, isHidden: boolean): string {
+    return info.type === "image" && (info.modifier !== 0n || isHidden) ? inDrm(caps, info) : caps;
   }
 
   objectOf(memory: Address): bigint {

@@ -12,7 +12,7 @@ const FORMAT = /(?<!drm-)format=\(string\)\w+/;
 
 const DRM_FORMAT = /^([^:]{1,4})(?::(0x[0-9a-f]{1,16}))?$/i;
 
-/** The caps of a picture whose rows do not lie one after the other, by those of one in the CPU's memory. */
+/** The caps of a picture that elements of the CPU's cannot read, by those of one in the CPU's memory. */
 export function inDrm(caps: string, { fourcc, modifier }: ImageInfo): string {
   const drm = `${fourccText(fourcc).padEnd(4)}:0x${modifier.toString(16).padStart(16, "0")}`;
   return caps.replace("video/x-raw", "video/x-raw(memory:DMABuf)")

@@ -6,14 +6,15 @@ import { Spares } from "../core/life/spares.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
+import { exporterOf, whyHidden } from "../core/native/fd.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Wanted } from "../media/context.ts";
 import { accessIn, type HeldBlock } from "../media/held.ts";
 import { NANOSECONDS } from "./caps.ts";
-import { checks, gst, made, takenError } from "./library.ts";
+import { checks, gst, gstAllocators, made, takenError } from "./library.ts";
 import { isLent } from "./lent.ts";
-import { type NativeMemory, TEXTURES } from "./native_memory.ts";
+import { DMABUF, type NativeMemory, TEXTURES } from "./native_memory.ts";
 import { miniObjectAt, structs, unreference } from "./objects.ts";
 
 /** A buffer that a program passed. */
@@ -136,17 +137,26 @@ function kindOf(allocator: Address): string {
  * @param isDownloaded the caps say that textures have come down to the CPU: an element is there to do it
  * @throws {ArgumentError} for memory whose bytes the CPU sees only in a copy.
  */
-export function assertInMemory({ kinds }: Given, isDownloaded = false, modifier = 0n): void {
+export function assertInMemory({ kinds, memories }: Given, isDownloaded = false, modifier = 0n): void {
   if (modifier !== 0n) {
     const what = `its pixels lie as the DRM modifier 0x${modifier.toString(16)} says, and the CPU wants row after row.`;
     throw checks.wrong("caps", what, "Attach it by GStreamerContext.open({ on: dmabuf }).");
   }
-  for (const kind of kinds) {
+  for (const [i, kind] of kinds.entries()) {
+    if (kind === DMABUF) assertShown(memories[i].address);
     const elsewhere = TEXTURES.includes(kind) ? IN_TEXTURES : ELSEWHERE[kind];
     if (elsewhere === undefined || elsewhere === IN_TEXTURES && isDownloaded) continue;
     const what = `the memory of its GstBuffer is ${kind}: its bytes are ${elsewhere[0]}, and the CPU gets a copy.`;
     throw checks.wrong("pointer", what, `Put ${elsewhere[1]} in front.`);
   }
+}
+
+/** GStreamer maps any dma-buf, also where a mapping is not the memory. */
+function assertShown(memory: Address): void {
+  const hidden = whyHidden(exporterOf(gstAllocators().gst_dmabuf_memory_get_fd(memory)));
+  if (hidden === undefined) return;
+  const remedy = "Attach it by GStreamerContext.open({ on: dmabuf }), or put vapostproc ! video/x-raw in front.";
+  throw checks.wrong("pointer", hidden.reason, remedy);
 }
 
 /** A buffer of which we have a reference, with all of its memory mapped; as dma-bufs, without. */

@@ -10,6 +10,9 @@ export interface WrappedMemory {
   readonly stride?: number;
 }
 
+/** Memory of an fd. */
+export const DMABUF = "dmabuf";
+
 /** OpenGL's memory, by GStreamer's names of its allocators. */
 export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemoryEGL"];
 
@@ -17,8 +20,8 @@ export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemory
 export interface NativeMemory {
   /** GStreamer's names of such allocators. */
   readonly kinds: readonly string[];
-  /** The caps of frames in such memory, by those of frames in the CPU's; left out where they are the same. */
-  inCaps?(caps: string, info: FrameInfo): string;
+  /** The caps of frames in such memory, by those of frames in the CPU's; left out where they are the same. `isHidden`: the CPU does not see it. */
+  inCaps?(caps: string, info: FrameInfo, isHidden: boolean): string;
   /** How it is mapped for as long as its frame lives; undefined for memory that needs no map. */
   readonly mapFlags?: number;
   /** The other API's object: an fd, a texture. */

@@ -40,6 +40,7 @@ export class Source implements UnderlyingSink<Frame> {
   readonly #most: bigint;
   #info: FrameInfo;
   #isNative = false;
+  #isHidden = false;
   #isReplaced = false;
 
   constructor(
@@ -64,7 +65,7 @@ export class Source implements UnderlyingSink<Frame> {
     setProperty(source, "block", "false"); // it would hold up all of the program
     setProperty(source, "format", "time");
     this.#most = BigInt(queue ?? (Number(numberIn(source, "max-buffers")) || QUEUE));
-    this.#negotiate(this.#info, false);
+    this.#negotiate(this.#info, false, false);
   }
 
   async write(frame: Frame): Promise<void> {
@@ -83,7 +84,9 @@ export class Source implements UnderlyingSink<Frame> {
     try {
       this.#setTime(frame.info, buffer);
       const isNative = frame.target.context !== this.#context;
-      if (isNative !== this.#isNative || !haveSameCaps(frame.info, this.#info)) this.#negotiate(frame.info, isNative);
+      const isHidden = isNative && frame.described.planes.some(({ fd }) => fd?.hidden !== undefined);
+      const isSame = isNative === this.#isNative && isHidden === this.#isHidden && haveSameCaps(frame.info, this.#info);
+      if (!isSame) this.#negotiate(frame.info, isNative, isHidden);
     } catch (error) {
       unreference(buffer);
       throw error;
@@ -131,9 +134,9 @@ export class Source implements UnderlyingSink<Frame> {
     if (isEnded) throw noMore("it is at the end of the stream");
   }
 
-  #negotiate(info: FrameInfo, isNative: boolean): void {
-    [this.#info, this.#isNative] = [info, isNative];
-    const caps = capsOf(info, isNative ? this.#context.native : undefined);
+  #negotiate(info: FrameInfo, isNative: boolean, isHidden: boolean): void {
+    [this.#info, this.#isNative, this.#isHidden] = [info, isNative, isHidden];
+    const caps = capsOf(info, isNative ? this.#context.native : undefined, isHidden);
     gstApp().gst_app_src_set_caps(this.#source, caps);
     unreference(caps);
   }

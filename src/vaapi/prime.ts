@@ -5,13 +5,13 @@ import {
   VASurfaceAttribExternalBuffers,
   writeVASurfaceAttribExternalBuffers,
 } from "../../ffi/va/structs.ts";
-import { F_GETFL, SEEK_END } from "../../ffi/libc/constants.ts";
+import { F_GETFL } from "../../ffi/libc/constants.ts";
 import { NativeCallError } from "../core/errors.ts";
 import { IMAGE_FORMATS, type ImageInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
-import { closeFd } from "../core/native/fd.ts";
-import { libc, libcError } from "../core/native/libc.ts";
+import { closeFd, lengthOfFd } from "../core/native/fd.ts";
+import { libc } from "../core/native/libc.ts";
 import { FixedStruct } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
@@ -127,7 +127,7 @@ function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface 
   }
   const objects = fds.map((fd, i) => {
     const size = at.getUint32(D.object_size.offset + i * OBJECT, true);
-    return { fd, byteLength: size > 0 ? size : lengthOf(fd) };
+    return { fd, byteLength: size > 0 ? size : lengthOfFd(fd) }; // not every driver reports it
   });
   const modifier = at.getBigUint64(D.object_modifier.offset, true);
   return {
@@ -137,13 +137,6 @@ function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface 
     planes,
     modifier: modifier === UNKNOWN_MODIFIER ? undefined : modifier,
   };
-}
-
-/** Not every driver reports how long an object is, and the kernel knows. */
-function lengthOf(fd: number): number {
-  const length = Number(libc().lseek(fd, 0n, SEEK_END));
-  if (length < 0) throw libcError("lseek");
-  return length;
 }
 
 interface Attempt {

@@ -5,7 +5,7 @@ import * as codes from "../../ffi/va/errors.ts";
 import { VADRMFormatModifierList, VASurfaceAttrib, writeVADRMFormatModifierList } from "../../ffi/va/structs.ts";
 import { IMAGE_FORMATS, type ImageInfo } from "../core/layout/frame_info.ts";
 import type { Undo } from "../core/life/undo.ts";
-import type { FdFacts } from "../core/tensors/described.ts";
+import type { FdFacts } from "../core/native/fd.ts";
 import { FixedStruct, pinned } from "../core/native/pin.ts";
 import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";

@@ -5,9 +5,8 @@ import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation, Block } from "../core/memory/allocation.ts";
 import { adoptHandle } from "../core/memory/own.ts";
-import { accessOfFd, closeFd, exporterOf, whyHidden } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, exporterOf, type FdFacts, whyHidden } from "../core/native/fd.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
-import type { FdFacts } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import type { VaapiBase } from "./base.ts";

@@ -5,12 +5,13 @@
  */
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
+import { GST_FD_MEMORY_FLAG_NONE } from "../../ffi/gst_allocators/constants.ts";
 import { GstBuffer, GstMapInfo, GstMemory, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoCropMeta, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { formats } from "../../src/gstreamer/formats.ts";
-import { gst, gstVideo, made, takenError } from "../../src/gstreamer/library.ts";
+import { gst, gstAllocators, gstVideo, made, takenError } from "../../src/gstreamer/library.ts";
 
 /** A mini object of GStreamer's that the test has a reference to. */
 export class Owned implements Disposable {
@@ -51,6 +52,15 @@ function mapped<R>(memory: Address, flags: number, use: (bytes: DataView<ArrayBu
 /** Where the first memory of a buffer begins. */
 export function addressIn(buffer: Owned): Address {
   return mapped(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ, (_, address) => address);
+}
+
+/** GStreamer's memory over dma-bufs, whose fds it closes. */
+export function dmaBufs(...fds: readonly (readonly [fd: number, byteLength: number])[]): Address[] {
+  const allocator = gstAllocators().gst_dmabuf_allocator_new();
+  const { gst_dmabuf_allocator_alloc_with_flags: alloc } = gstAllocators();
+  const made = fds.map(([fd, byteLength]) => alloc(allocator, fd, BigInt(byteLength), GST_FD_MEMORY_FLAG_NONE));
+  gst().gst_object_unref(allocator);
+  return made;
 }
 
 /** Memory of GStreamer's: so many bytes, of which each is its place's number and `first`. */

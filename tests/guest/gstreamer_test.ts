@@ -10,7 +10,6 @@ import {
   ledger,
   MapperGraph,
 } from "../../mod.ts";
-import { GST_FD_MEMORY_FLAG_NONE } from "../../ffi/gst_allocators/constants.ts";
 import type { Address } from "../../ffi/address.ts";
 import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { gst, gstAllocators } from "../../src/gstreamer/library.ts";
@@ -22,7 +21,7 @@ import { until } from "../conformance/bytes.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
-import { CBuffer, Lent, locked, Owned, planesOf } from "../gstreamer/buffers.ts";
+import { CBuffer, dmaBufs, Lent, locked, Owned, planesOf } from "../gstreamer/buffers.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
 
@@ -58,15 +57,6 @@ function test(name: string, fn: (there: There) => unknown): void {
 
 type Pixels = Frame<HostTensor>;
 type Buffers = Frame<DmaBufTensor>;
-
-/** GStreamer's memory over dma-bufs, whose fds it closes. */
-function dmaBufs(...fds: readonly (readonly [fd: number, byteLength: number])[]): Address[] {
-  const allocator = gstAllocators().gst_dmabuf_allocator_new();
-  const { gst_dmabuf_allocator_alloc_with_flags: alloc } = gstAllocators();
-  const made = fds.map(([fd, byteLength]) => alloc(allocator, fd, BigInt(byteLength), GST_FD_MEMORY_FLAG_NONE));
-  gst().gst_object_unref(allocator);
-  return made;
-}
 
 test("a buffer of dma-bufs is a frame over them, with the offsets of its planes", ({ gst, graph }) => {
   using memory = dmabuf.allocate({ shape: [2 * 4096], dtype: "u8" });

@@ -2,6 +2,8 @@ import type { Offer } from "../contract.ts";
 import type { Reason } from "../errors.ts";
 import { type DType, sizeOf } from "../layout/dtype.ts";
 import type { Layout } from "../layout/layout.ts";
+import { covers } from "../memory/access.ts";
+import type { FdFacts } from "../native/fd.ts";
 import { BoundingRange, type DescribedPlane } from "../tensors/described.ts";
 
 /** What an offer takes; it does not limit what is left out. */
@@ -26,6 +28,17 @@ export function refuseBy<What extends { readonly planes?: readonly DescribedPlan
   const { takes } = offer;
   const beyond = takes === undefined || what.planes === undefined ? undefined : refuseTaken(takes, what.planes);
   return beyond ?? offer.refuse?.(what);
+}
+
+/** Why an import that maps what it imports for the CPU does not take memory by an fd. */
+export function refuseFd({ kind, fdAccess }: Pick<Offer, "kind" | "fdAccess">, fd: FdFacts): Closed {
+  if (fdAccess === undefined) return undefined;
+  if (covers(fd.access, fdAccess)) return fd.hidden;
+  return {
+    reason: `its ${kind} is open for "${fd.access}" only, and the driver maps what it imports, for "${fdAccess}".`,
+    remedy:
+      "Where the CPU can map it, add the host to the graph: the route leads through it. Or ask its owner for another fd.",
+  };
 }
 
 export function refuseTaken(takes: Takes, planes: readonly DescribedPlane[]): Closed {

@@ -4,11 +4,10 @@ import type { Offer } from "../contract.ts";
 import { nameOf, portsOf, type Target } from "./context.ts";
 import { MemoryClass, Proofs, type SampleClass, UNPROVEN, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
 import type { MemoryKind } from "../device/port.ts";
-import { refuseBy } from "../device/takes.ts";
+import { refuseBy, refuseFd } from "../device/takes.ts";
 import type { Reason } from "../errors.ts";
-import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
-import type { DescribedPlane, FdFacts } from "../tensors/described.ts";
+import type { DescribedPlane } from "../tensors/described.ts";
 import { isStep, type Mapper, whyHostReads } from "./mapper.ts";
 import { COPY, moreOf, noRoute, type Step, type Transfer } from "./route.ts";
 import type { Undo } from "../life/undo.ts";
@@ -230,22 +229,12 @@ function refusalOf<What extends Subject>({ out, into }: OfferPair<What>, what: W
   return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseBy(out, what) ?? refuseBy(into, what);
 }
 
-function refuseFds<What extends Subject>({ kind, fdAccess }: Offer<What>, { planes = [] }: What): Reason | undefined {
-  if (fdAccess === undefined) return undefined;
+function refuseFds<What extends Subject>(into: Offer<What>, { planes = [] }: What): Reason | undefined {
   for (const { fd } of planes) {
-    const refusal = fd && (refuseFd(fd, fdAccess, kind) ?? fd.hidden);
+    const refusal = fd && refuseFd(into, fd);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
-}
-
-function refuseFd({ access }: FdFacts, needed: Access, kind: MemoryKind): Reason | undefined {
-  if (covers(access, needed)) return undefined;
-  return {
-    reason: `its ${kind} is open for "${access}" only, and the driver maps what it imports, for "${needed}".`,
-    remedy:
-      "Where the CPU can map it, add the host to the graph: the route leads through it. Or ask its owner for another fd.",
-  };
 }
 
 function holdsFor({ device }: { readonly device?: DeviceId }, other: DeviceId): boolean {

@@ -13,6 +13,7 @@ import {
   S_IFMT,
   S_IFREG,
   S_IFSOCK,
+  SEEK_END,
   STATX_BASIC_STATS,
 } from "../../../ffi/libc/constants.ts";
 import { EBADF, EINVAL } from "../../../ffi/libc/errors.ts";
@@ -81,6 +82,28 @@ export function whereOpen<T>(checks: Checks, argument: string, fd: number, ask: 
 
 export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
+}
+
+/** How many bytes a dma-buf has, by the kernel. @throws {NativeCallError} ESPIPE for what has no length. */
+export function lengthOfFd(fd: number): number {
+  const length = Number(libc().lseek(fd, 0n, SEEK_END));
+  if (length < 0) throw libcError("lseek");
+  return length;
+}
+
+/** What can be done with memory by an fd of it. */
+export interface FdFacts {
+  /** What the fd allows. */
+  readonly access: Access;
+  /** Why a mapping of the fd is refused, or is not the memory; undefined where it is. */
+  readonly hidden?: Reason | undefined;
+  /** Why the fd only names the memory, for the driver that made it; undefined where it is the memory's own. */
+  readonly stub?: Reason | undefined;
+}
+
+/** What the kernel knows of a dma-buf. */
+export function factsOfFd(fd: number): FdFacts {
+  return { access: accessOfFd(fd), hidden: whyHidden(exporterOf(fd)) };
 }
 
 /** Writes all of it, where the fd stands. @throws {NativeCallError} ENOSPC where there is no room for it. */

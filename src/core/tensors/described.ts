@@ -1,23 +1,15 @@
 import { Printed } from "../printed.ts";
 import type { MemoryTarget } from "../contract.ts";
-import type { Reason } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
 import { type Access, covers } from "../memory/access.ts";
 import type { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
+import type { FdFacts } from "../native/fd.ts";
 import { nameOf, type Target } from "../graph/context.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { sizeOf } from "../layout/dtype.ts";
 import { describeLayout, type Layout, moved } from "../layout/layout.ts";
 import type { Address } from "../../../ffi/address.ts";
-
-/** What the CPU can do with memory by an fd of it. */
-export interface FdFacts {
-  /** What the fd allows. */
-  readonly access: Access;
-  /** Why a mapping of the fd is refused, or is not the memory; undefined where it is. */
-  readonly hidden?: Reason | undefined;
-}
 
 /** What a route knows of one plane, which may not exist yet. */
 export interface DescribedPlane {

@@ -1,12 +1,14 @@
 /** Surfaces of VA-API as pictures of OpenGL ES, and the other way round: in the guest with a GPU. */
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Frame, host, type ImageFormat, ledger, MapperGraph, NoRouteError } from "../../../mod.ts";
+import { MessageError } from "../../../src/channel/mod.ts";
 import { dmabuf } from "../../../src/dmabuf/mod.ts";
 import { EglContext, type EglTensor } from "../../../src/egl/mod.ts";
 import type { HostTensor } from "../../../src/host/mod.ts";
 import { VaapiContext, type VaapiTensor } from "../../../src/vaapi/mod.ts";
 import { VulkanContext } from "../../../src/vulkan/mod.ts";
 import { assertAlive } from "../../alive.ts";
+import { withEnds } from "../../channel/help.ts";
 import { picture, pixelsOf, randomFrame } from "../../vaapi/pixels.ts";
 import { guestTest } from "../needs.ts";
 
@@ -133,6 +135,26 @@ test("what OpenGL ES draws reaches the CPU by the driver's copy, and not by dma-
     const error = assertThrows(() => wide.map(buffers, target, { access: "read" }), NoRouteError);
     assertStringIncludes(error.message, "virtio_gpu");
   }
+});
+
+test("a picture of OpenGL ES's own reaches the CPU by its copy: the dma-buf that comes out only names it", ({ egl }) => {
+  using graph = new MapperGraph([host, dmabuf, egl]);
+  using pictures = egl.image.allocate({ format: "RGBA", width: SIZE[0], height: SIZE[1] }) as Pictures;
+  const bytes = draw(egl, pictures);
+  using seen = graph.map(pictures, host, { copy: "allow", access: "read" }) as unknown as Pixels;
+  assertEquals(seen.route!.steps.map(({ edge }) => edge), ["egl.image→host"]);
+  assertEquals(pixelsOf(seen), bytes);
+  assertThrows(() => graph.map(pictures, dmabuf, { access: "read" }), NoRouteError, "the driver lets out 4096 bytes");
+});
+
+test("a dma-buf of the GPU's that comes by a channel is no memory of Vulkan's on the CPU", async ({ va, graph }) => {
+  using vulkan = VulkanContext.open();
+  using surface = va.allocateFrame(picture("GRAY8", ...SIZE));
+  using buffers = graph.map(surface, dmabuf, { access: "read" });
+  await withEnds(async ({ one, other }) => {
+    await one.send(buffers);
+    await assertRejects(() => other.receive(), MessageError, "no context of this side takes it");
+  }, { contexts: [vulkan] });
 });
 
 test("surface → host → Vulkan on the CPU, which would map the dma-bufs, and has the pixels from the driver's copy", async ({ va, graph }) => {

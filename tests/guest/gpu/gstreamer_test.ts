@@ -1,14 +1,16 @@
 /** Surfaces of GStreamer's elements of VA-API as frames of a program's display, in place: in the guest with a GPU. */
-import { assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, type Frame, host, ledger, MapperGraph } from "../../../mod.ts";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { ArgumentError, type Frame, host, type ImageInfo, InteropError, ledger, MapperGraph } from "../../../mod.ts";
+import { dmabuf, type DmaBufTensor } from "../../../src/dmabuf/mod.ts";
 import { GStreamerContext } from "../../../src/gstreamer/mod.ts";
 import type { HostTensor } from "../../../src/host/mod.ts";
 import { VaapiContext } from "../../../src/vaapi/mod.ts";
 import { assertAlive } from "../../alive.ts";
 import { sweep } from "../../faults/sweep.ts";
 import { installTap } from "../../faults/tap.ts";
-import { Lent } from "../../gstreamer/buffers.ts";
+import { CBuffer, dmaBufs, Lent } from "../../gstreamer/buffers.ts";
 import { sampleOf } from "../../gstreamer/samples.ts";
+import { picture } from "../../vaapi/pixels.ts";
 import { guestTest } from "../needs.ts";
 
 installTap();
@@ -79,6 +81,36 @@ test("a surface of another display, and one without a display, are refused", asy
   const error = assertThrows(() => plain.attach(sample.address), ArgumentError, "in a surface of VA-API's");
   assertEquals(error.argument, "pointer");
   assertEquals(sample.references, 1);
+});
+
+test("elements of the CPU's get no dma-bufs whose mapping is not the memory", async ({ va }) => {
+  using gstreamer = GStreamerContext.openSync({ on: dmabuf });
+  using graph = new MapperGraph([va, dmabuf]);
+  await using surface = va.allocateFrame(picture("GRAY8", WIDTH, HEIGHT));
+  await using buffers = graph.map(surface, dmabuf, { access: "read" }) as unknown as Frame<DmaBufTensor>;
+  await using pipeline = gstreamer.launch("appsrc name=in ! videoconvert ! fakesink");
+  const writer = pipeline.source("in", buffers.info as ImageInfo).getWriter();
+  await assertRejects(
+    async () => {
+      await writer.write(buffers);
+      await writer.close();
+      await pipeline.play();
+      await pipeline.ended();
+    },
+    InteropError,
+    "do not agree on a format",
+  );
+});
+
+test("a buffer of dma-bufs that a mapping does not show is refused where it would be mapped", ({ va }) => {
+  using graph = new MapperGraph([va, dmabuf]);
+  using plain = GStreamerContext.openSync();
+  using surface = va.allocateFrame(picture("GRAY8", WIDTH, HEIGHT));
+  using buffers = graph.map(surface, dmabuf, { access: "read" }) as unknown as Frame<DmaBufTensor>;
+  const [plane] = buffers.planes;
+  using made = new CBuffer(...dmaBufs([plane.exportFd(), WIDTH * HEIGHT]));
+  const about = { caps: `video/x-raw,format=GRAY8,width=${WIDTH},height=${HEIGHT}` };
+  assertThrows(() => plain.attach(made.address, about), ArgumentError, "virtio_gpu");
 });
 
 /** Whether the driver exports the surface: where it does not, its planes are the surface's alone. */
