@@ -1,6 +1,6 @@
 // Frames from one process to another over UCX: `ucx TRANSPORTS BYTES`. It forks the process that sends them. A frame is a
-// tagged message out of its memory, as in samepage's ring over UCX, but without notices: whose turn it is follows from the
-// order. Both sides ask and yield for as long as samepage does, and then wait for the worker's event.
+// tagged message out of its memory, which UCX knows, into one of as many frames on the other side, as in samepage's ring
+// over UCX, but without notices: whose turn it is follows from the order. Both sides ask and yield for as long as samepage does, and then wait for the worker's event.
 #include "serve.h"
 #include <poll.h>
 #include <sched.h>
@@ -15,6 +15,7 @@ enum { FRAMES = 4, POLLING_NS = 200000, EVENT_MS = 250 };
 static ucp_worker_h worker;
 static ucp_ep_h endpoint;
 static const ucp_request_param_t PLAIN;
+static ucp_request_param_t of_frames; // names the frames' registration
 static int event_fd;
 static int other; // a socket to the other process: UCX's address, and what is asked for
 static size_t length;
@@ -85,6 +86,7 @@ static void open_ucx(const char *transports) {
   check(ucp_config_read(NULL, NULL, &config), "ucp_config_read");
   check(ucp_config_modify(config, "TLS", transports), "ucp_config_modify");
   check(ucp_config_modify(config, "NET_DEVICES", "lo"), "ucp_config_modify");
+  check(ucp_config_modify(config, "RNDV_THRESH", "100000"), "ucp_config_modify");
   const ucp_params_t params = {
     .field_mask = UCP_PARAM_FIELD_FEATURES,
     .features = UCP_FEATURE_RMA | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
@@ -97,6 +99,13 @@ static void open_ucx(const char *transports) {
   };
   check(ucp_worker_create(context, &single, &worker), "ucp_worker_create");
   check(ucp_worker_get_efd(worker, &event_fd), "ucp_worker_get_efd");
+  const ucp_mem_map_params_t memory = {
+    .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+    .address = frames,
+    .length = FRAMES * length,
+  };
+  of_frames.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+  check(ucp_mem_map(context, &memory, &of_frames.memh), "ucp_mem_map");
 
   ucp_address_t *own;
   size_t own_length, their_length;
@@ -115,16 +124,21 @@ static void open_ucx(const char *transports) {
   finish(ucp_ep_flush_nbx(endpoint, &PLAIN));
 }
 
+static unsigned char *frame_of(long i) {
+  return frames + (size_t)(i % FRAMES) * length;
+}
+
 static void *sending(long i) {
-  unsigned char *frame = frames + (size_t)(i % FRAMES) * length;
+  unsigned char *frame = frame_of(i);
   frame[0] = frame[length / 2] = frame[length - 1] = (unsigned char)i;
-  return ucp_tag_send_nbx(endpoint, frame, length, 1, &PLAIN);
+  return ucp_tag_send_nbx(endpoint, frame, length, 1, &of_frames);
 }
 
 static void receive(long i) {
-  finish(ucp_tag_recv_nbx(worker, frames, length, 1, ~(ucp_tag_t)0, &PLAIN));
+  const unsigned char *frame = frame_of(i);
+  finish(ucp_tag_recv_nbx(worker, frame_of(i), length, 1, ~(ucp_tag_t)0, &of_frames));
   const unsigned char value = (unsigned char)i;
-  if (frames[0] != value || frames[length / 2] != value || frames[length - 1] != value) fail("it is another frame");
+  if (frame[0] != value || frame[length / 2] != value || frame[length - 1] != value) fail("it is another frame");
 }
 
 // What the near process asks the far one for.
@@ -181,6 +195,16 @@ static uint64_t both_worked(void) {
 
 static void nothing(void) {}
 
+// Zeroed pages of a file, as a frame that other processes can map has them.
+static void *map_file(size_t size) {
+  const int fd = memfd_create("frames", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, (off_t)size) != 0) fail("memfd_create failed");
+  void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (pages == MAP_FAILED) fail("mmap failed");
+  close(fd);
+  return pages;
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: %s TRANSPORTS BYTES\n", argv[0]);
@@ -193,7 +217,7 @@ int main(int argc, char **argv) {
   const int is_far = fork() == 0;
   other = sockets[is_far];
   close(sockets[!is_far]);
-  frames = map_pages(FRAMES * length);
+  frames = map_file(FRAMES * length);
   open_ucx(argv[1]);
   if (is_far) be_far();
   static const struct operation OPERATIONS[] = {

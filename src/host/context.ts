@@ -60,8 +60,8 @@ export interface FrameAllocation extends Placement {
   /** Each row begins at a multiple of this many bytes; 1 by default. */
   readonly rowAlign?: number;
   /**
-   * Each plane begins at a multiple of this many bytes, a power of two; 1 by default. 512 lets the kernels of any device
-   * take a plane by itself.
+   * Each plane begins at a multiple of this many bytes, a power of two; 1 by default. With 512 they are parts of
+   * one buffer on any device of OpenCL.
    */
   readonly planeAlign?: number;
   /** The frame's metadata. */

@@ -49,7 +49,7 @@ const PLACES: Readonly<
 const isYuv = (format: ConvertedFormat) => /^(NV12|I420|YV12|YUV444)$/.test(format);
 
 function picture(format: ConvertedFormat): Frame<HostTensor> {
-  const frame = host.allocateFrame(imageInfo({ format, width: WIDTH, height: HEIGHT }), { rowAlign: 64 });
+  const frame = host.allocateFrame(imageInfo({ format, width: WIDTH, height: HEIGHT }));
   for (let y = 0; y < HEIGHT; y++) {
     for (let x = 0; x < WIDTH; x++) {
       const rgb = colour(x, y);
@@ -163,7 +163,7 @@ test("convert() keeps the kernels of the four sizes that came last, and reads co
     async *frames() {
       for (const width of [4, 6, 4, 8, 10, 12]) {
         const info = imageInfo({ format: "YUV444", width, height: 2, colour: { matrix: "bt709", range: "full" } });
-        const frame = host.allocateFrame(info, { rowAlign: 64, planeAlign: 512 });
+        const frame = host.allocateFrame(info);
         frame.planes.forEach((plane, i) => plane.bytes().fill(i === 0 ? 235 : 128));
         yield await Promise.resolve(frame);
       }

@@ -69,8 +69,8 @@ interface Frames {
   readonly isShared: boolean;
   /** Each is later than the one before. */
   readonly inTime: boolean;
-  /** Rows begin where kernels can begin. */
-  readonly isAligned: boolean;
+  /** They are no part of pictures that another branch may have on the device. */
+  readonly isWhole: boolean;
 }
 
 /** Something that can stand in a pipeline. */
@@ -227,8 +227,7 @@ class Program {
     const rowAlign = this.#pick([1, 64]);
     const source = this.#source(count, format, width, height, rowAlign);
     const frames: Frames = {
-      ...{ items: itemsOf(count), as: "exactly", width, height, isShared: false, inTime: true },
-      isAligned: rowAlign > 1,
+      ...{ items: itemsOf(count), as: "exactly", width, height, isShared: false, inTime: true, isWhole: true },
     };
     const [steps, out] = this.#chain(frames, this.#random(5), 0);
     const before: PipelineOptions = {
@@ -470,7 +469,7 @@ class Program {
       ...{ name, takes: { memory: host, access: gives || reads ? "read" : "read-write" }, concurrency },
       ...gives && { gives: (info) => info },
       ...ordered === false && { ordered },
-      ...ownMemory && { allocate: (info) => host.allocateFrame(info, { rowAlign: 256, planeAlign: 512 }) },
+      ...ownMemory && { allocate: (info) => host.allocateFrame(info, { rowAlign: 256 }) },
       process: async (input, output) => {
         await pause();
         fault.step(name, this.#chance(2) ? input : output);
@@ -526,13 +525,13 @@ class Program {
     },
     function (frames) {
       const { place } = this.#tools;
-      if (place === undefined || frames.isShared || !frames.isAligned) return undefined;
+      if (place === undefined || frames.isShared || !frames.isWhole) return undefined;
       const items = frames.items.map(({ sequence, value }) => ({ sequence, value: value + 7 & 255 }));
       return { text: "kernel in place", piece: kernel(place, RANGE) as Piece, out: { ...frames, items } };
     },
     function (frames) {
       const { twice } = this.#tools;
-      if (twice === undefined || !frames.isAligned) return undefined;
+      if (twice === undefined || !frames.isWhole) return undefined;
       const items = frames.items.map(({ sequence, value }) => ({ sequence, value: 2 * value & 255 }));
       const piece = kernel(twice, { gives: (info) => info, ...RANGE }) as Piece;
       return { text: "kernel", piece, out: { ...frames, items, ...WRITTEN } };
@@ -661,8 +660,8 @@ class Program {
       if (across < 2 || y + down > frames.height) return undefined;
       const piece = crop({ x, y, width: across, height: down });
       // OpenCL has one cl_mem for bytes that overlap: no kernel takes a part while another branch has the whole.
-      const isAligned = frames.isAligned && !frames.isShared;
-      const out = { ...frames, width: across, height: down, isAligned };
+      const isWhole = frames.isWhole && !frames.isShared;
+      const out = { ...frames, width: across, height: down, isWhole };
       return { text: `crop ${x} ${y} ${across} ${down}`, piece, out };
     },
     function (frames) {
@@ -696,10 +695,10 @@ const STEPS = Program.steps;
 
 const HOW = [{ gives: true }, { gives: false, reads: true }, { gives: false }] as const;
 
-const OTHER: Frames = { items: [], as: "exactly", width: 8, height: 4, isShared: false, inTime: true, isAligned: true };
+const OTHER: Frames = { items: [], as: "exactly", width: 8, height: 4, isShared: false, inTime: true, isWhole: true };
 
 /** What a stage has written is its own. */
-const WRITTEN = { isShared: false, isAligned: true };
+const WRITTEN = { isShared: false, isWhole: true };
 
 /** Work-items over all bytes of a row. */
 const RANGE = {
@@ -722,7 +721,7 @@ function itemsOf(count: number): Item[] {
 
 function frameOf(i: number, format: ImageFormat, width: number, height: number, rowAlign: number): Frame<HostTensor> {
   const info = { ...imageInfo({ format, width, height }), media: { pts: BigInt(i), timeBase: [1, RATE] as const } };
-  const frame = host.allocateFrame(info, { rowAlign, planeAlign: rowAlign > 1 ? 512 : 1 });
+  const frame = host.allocateFrame(info, { rowAlign });
   for (const plane of frame.planes) fill(plane, i, "write");
   frame.metadata.add("source", { sequence: i });
   return frame;
@@ -732,7 +731,7 @@ function frameOf(i: number, format: ImageFormat, width: number, height: number, 
 async function another(frame: Frame<HostTensor>): Promise<Frame> {
   await frame.finished();
   const { sequence, value } = itemOf(frame);
-  const copied = host.allocateFrame(frame.info, { rowAlign: 64, planeAlign: 512 });
+  const copied = host.allocateFrame(frame.info);
   for (const plane of copied.planes) fill(plane, value + 1, "write");
   copied.metadata.add("source", { sequence });
   return copied;

@@ -80,6 +80,11 @@ class Chain implements Mapper<Mapped, Mapped, ChainStep> {
     this.takesParts = mappers[0].takesParts ?? false;
   }
 
+  byPlane(source: Described, target: Target): boolean {
+    const first = this.#target(0, source.target, target);
+    return first !== undefined && this.#mappers[0].byPlane?.(source, first) === true;
+  }
+
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ChainStep | Refusal {
     const edge = [this.from, ...this.#mappers.map((mapper) => mapper.to)].join("→");
     const steps: ProbedStep[] = [];

@@ -44,6 +44,8 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, S 
   readonly to: string;
   /** True if it takes a frame in several blocks as one, with all planes' grants; else planes are mapped one by one. */
   readonly takesParts?: boolean;
+  /** True if it maps the planes of this frame one by one, though they lie in one block. Left out, it takes them as one. */
+  byPlane?(source: Described, target: Target): boolean;
   /** Finds out, once, what a probe needs to know. It may make native calls. A failure here means "not proven". */
   prepare?(source: Described, target: Target): void;
   /**
@@ -75,8 +77,8 @@ export function mapperIn(given: Mapper, argument: string): Mapper {
 }
 
 /**
- * Probes an edge. If the mapper takes no frame in several blocks, or images have one plane, it is asked about each
- * plane. A step to another target than the one asked for becomes a refusal.
+ * Probes an edge. If the mapper takes no frame in several blocks, or not this one as a whole, or images have one plane, it
+ * is asked about each plane. A step to another target than the one asked for becomes a refusal.
  */
 export function ask(
   mapper: Mapper,
@@ -87,7 +89,8 @@ export function ask(
 ): ProbedStep | Refusal {
   const ports = source.info === undefined ? undefined : portsOf(target);
   const images = ports?.images;
-  const isByPlane = ports?.byPlane === true || images?.forPlane !== undefined;
+  const isOfPlanes = ports?.byPlane === true || images?.forPlane !== undefined;
+  const isByPlane = isOfPlanes || source.info !== undefined && mapper.byPlane?.(source, target) === true;
   const parts = isByPlane ? source.each : mapper.takesParts ? undefined : source.parts;
   if (parts === undefined) return askOnce(mapper, source, target, access, waits);
   const steps: ProbedStep[] = [];

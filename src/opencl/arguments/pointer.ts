@@ -56,7 +56,8 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
     throw new LayoutError(
       `${this.where}: ${tensor.name} begins ${byteOffset} bytes into its cl_mem.`,
       this.about(
-        "No sub-buffer can begin there. Pass new BaseOf(tensor), and tensor.layout.byteOffset as an argument of its own.",
+        "No sub-buffer can begin there. Pass new BaseOf(tensor), and tensor.layout.byteOffset as an argument of its own; " +
+          "or copy it to memory of its own, as copy() does in a pipeline.",
       ),
     );
   }

@@ -33,11 +33,18 @@ type Addressed = HostTensor | OpenCLSvmTensor;
 
 /**
  * Host memory as an OpenCL buffer (CL_MEM_USE_HOST_PTR), over exactly the bytes of the map. `alias` if the device
- * provably uses memory of this alignment in place; else `migrate`: the driver moves the bytes.
+ * provably uses memory of this alignment in place; else `migrate`: the driver moves the bytes. The planes of a frame are
+ * parts of one buffer. Where one begins where no sub-buffer may, a kernel could not take it: each plane has a buffer then.
  */
 export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor | Frame<OpenCLTensor>> = {
   from: "host",
   to: "opencl",
+
+  byPlane({ planes, range }: Described, target: Target): boolean {
+    const { subBufferAlign } = target.context as OpenCLContext;
+    for (const { start } of planes) if ((start - range.start) % subBufferAlign !== 0) return areApart(planes);
+    return false;
+  },
 
   prepare(source: Described, target: Target): void {
     const cl = target.context as OpenCLContext;
@@ -63,6 +70,12 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     return mapBuffer(source, target.context as OpenCLContext, job, source.described.range);
   },
 };
+
+/** True if no plane begins before the one in front of it ends: buffers over the same bytes are undefined in OpenCL. */
+function areApart(planes: readonly DescribedPlane[]): boolean {
+  const inOrder = planes.toSorted((a, b) => a.start - b.start);
+  return inOrder.every(({ start }, i) => i === 0 || inOrder[i - 1].start + inOrder[i - 1].layout.byteLength <= start);
+}
 
 /** Maps to a buffer over `whole`, the bytes of the map or more. @throws {NoRouteError} if there can be none. */
 export function mapBuffer(
