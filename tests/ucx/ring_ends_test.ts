@@ -1,6 +1,6 @@
 // What ends while a ring over UCX is opened or ended: a context, a ring, a wait.
 
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { DisposedError, host, ledger, NativeCallError } from "../../mod.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { type Conn, UcxContext } from "../../src/ucx/mod.ts";
@@ -16,6 +16,7 @@ import {
   open,
   openRings,
   publish,
+  SECRET,
   unix,
   until,
   valueOf,
@@ -80,6 +81,13 @@ ucxTest("ring: open() is given up while it connects, and the connection that com
   let closed = 0;
   comes.resolve({ read: () => Promise.reject(), write: () => Promise.reject(), close: () => void closed++ });
   await until(() => closed === 2, "both are closed");
+});
+
+ucxTest("ring: create() throws what the system says of an address", async () => {
+  using ucx = UcxContext.open({ transports: ["tcp"] });
+  const rings = ucx.rings({ secret: SECRET });
+  const elsewhere = assertThrows(() => create(rings, "192.0.2.1:7000"), NativeCallError); // no machine has it
+  assertEquals([elsewhere.fn, elsewhere.codeName], ["listen", "EADDRNOTAVAIL"]);
 });
 
 ucxTest("ring: end() ends where the ring is disposed while a reader has not read", async () => {

@@ -1,7 +1,9 @@
 // Rings between processes, one of which dies, hangs, or cannot be reached for a while.
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { NativeCallError } from "../../mod.ts";
+import type { UCP } from "../../ffi/ucx/functions.ts";
+import { ledger, NativeCallError } from "../../mod.ts";
+import { ucp } from "../../src/ucx/library.ts";
 import { Child } from "./child.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
 import { networkTest, run } from "./network.ts";
@@ -100,6 +102,36 @@ for (const transport of TRANSPORTS) {
     writer.signal("SIGCONT");
   });
 }
+
+ucxTest("ring: a reader that ends while a frame is on its way leaves that frame's memory alone", async () => {
+  const path = freshPath();
+  await using writer = side("writer", "tcp", path, 10_000, "large");
+  assertEquals(await writer.line(), "ready");
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const reader = await open(rings, path); // of a ring of two frames
+  while (await writer.ask("readers") !== "1");
+  assertEquals(await writer.ask("publish 7"), "1");
+  assertEquals(await writer.ask("readers"), "1"); // by now its message has left
+  writer.signal("SIGSTOP");
+  const [{ alive }, quarantined] = [ledger, ledger.quarantinedBytes];
+  const calls = ucp() as { ucp_tag_msg_recv_nbx: UCP["ucp_tag_msg_recv_nbx"] };
+  const { ucp_tag_msg_recv_nbx: receive } = calls;
+  const begun = new AbortController();
+  calls.ucp_tag_msg_recv_nbx = (worker, at, count, ...rest) => {
+    if (count > 100_000n) begun.abort("the frame is on its way");
+    return receive(worker, at, count, ...rest);
+  };
+  try {
+    assertEquals(await reader.next({ signal: begun.signal }).catch((reason) => reason), "the frame is on its way");
+  } finally {
+    calls.ucp_tag_msg_recv_nbx = receive;
+    reader[Symbol.dispose]();
+    writer.signal("SIGCONT");
+  }
+  assertEquals(alive["ucx.memory"]! - ledger.alive["ucx.memory"]!, 1);
+  assertEquals(ledger.quarantinedBytes - quarantined, 113 * 4_096); // 460,800 bytes: UCX may still write there
+});
 
 networkTest("ring: two machines, and a network that is away for a moment and then for good", async (network) => {
   const address = "10.83.7.1:7000";

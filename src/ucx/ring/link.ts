@@ -146,9 +146,9 @@ export class UcxLink implements Link, Advancing {
     return this;
   }
 
-  /** True if UCX no longer writes into the places. */
-  get isIdle(): boolean {
-    return this.#frames.isIdle;
+  /** True if UCX does not write to the place of a frame there, or no longer. */
+  isIdle(address: Address): boolean {
+    return this.#frames.comesTo?.address !== address;
   }
 
   take<T>(look: Look<T>): T | "later" | "ended" {

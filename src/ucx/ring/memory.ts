@@ -41,12 +41,12 @@ function placeAt(
   context: UcpContextH,
   address: Address,
   byteLength: number,
-  isIdle: () => boolean,
+  isIdle: (address: Address) => boolean,
   undo: Undo,
 ): Place {
   const bytes = bytesAt(address, byteLength, API, undo);
   const [memh, end] = registered(context, address, byteLength);
-  undo.push(() => isIdle() && end());
+  undo.push(() => isIdle(address) && end());
   return { address, bytes, param: how(UCP_OP_ATTR_FIELD_MEMH, { memh }) };
 }
 
@@ -104,7 +104,7 @@ export interface Room extends Place {
 }
 
 /**
- * Makes room for a frame, from what a writer says. `isIdle` says whether UCX writes there no more.
+ * Makes room for a frame, from what a writer says. `isIdle` says whether UCX no longer writes to an address.
  *
  * @throws {MessageError} if what it says is wrong.
  */
@@ -112,7 +112,7 @@ export function roomFor(
   context: UcpContextH,
   message: Bytes,
   targets: readonly Target[],
-  isIdle: () => boolean,
+  isIdle: (address: Address) => boolean,
   undo: Undo,
 ): Room {
   const { kind, body } = decoded(message, FDS);
@@ -124,7 +124,7 @@ export function roomFor(
   undo.push(countForeignMapping(byteLength));
   const pages = Math.ceil(byteLength / PAGE) * PAGE;
   const address = mapPages(NULL, pages, fd);
-  undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
+  undo.push(() => isIdle(address) ? unmapPages(address, pages) : ledger.quarantine(pages));
   const place = placeAt(context, address, byteLength, isIdle, undo);
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
   return { ...place, frame, planes: JSON.stringify(planes) };

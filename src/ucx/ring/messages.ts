@@ -87,15 +87,15 @@ export class Messages {
     return coming;
   }
 
-  /** True if UCX no longer writes into this side's memory. */
-  get isIdle(): boolean {
+  /** Where UCX still writes; undefined if nowhere. */
+  get comesTo(): Place | undefined {
     if (this.#coming !== undefined && codeOf(this.#coming) !== UCS_INPROGRESS) this.#coming = undefined;
-    return this.#coming === undefined;
+    return this.#coming?.into;
   }
 
   /** No further message is taken. One that is on its way keeps its place, so that UCX can write there. */
   end(): void {
-    if (!this.isIdle) abandoned.add(this.#coming!);
+    if (this.comesTo !== undefined) abandoned.add(this.#coming!);
     const late = [...ended.get(this.#worker) ?? [], this].slice(-MOST_ENDED);
     for (const messages of late) messages.#drop();
     ended.set(this.#worker, late);

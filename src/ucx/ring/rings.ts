@@ -1,3 +1,4 @@
+import type { Address } from "../../../ffi/address.ts";
 import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
@@ -158,7 +159,7 @@ export class UcxRings extends Printed {
     using frames = new DisposableStack();
     const joined = allOrNothing("joining a ring", () => {
       let link: UcxLink | undefined;
-      const isIdle = () => link?.isIdle ?? true;
+      const isIdle = (address: Address) => link?.isIdle(address) ?? true;
       const rooms = messages.map((message) => {
         const room = roomFor(this.#context, message, targets, isIdle, undo);
         frames.use(room.frame);

@@ -5,9 +5,8 @@
  */
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { unlessAborted } from "../../core/device/fence.ts";
-import { NativeCallError } from "../../core/errors.ts";
 import { errnoError, type Hints } from "../../core/native/libc.ts";
-import { EADDRINUSE, ECONNREFUSED, ENOENT, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
+import { EADDRINUSE, ECONNREFUSED, ENOENT, ERROR_NAMES, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
 import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { API, checks, ucxError } from "../library.ts";
 import { assertKnown, type Secret, secretOf } from "./handshake.ts";
@@ -96,17 +95,12 @@ function made<T>(name: string, make: ((address: string) => T) | undefined, addre
   throw checks.wrong(name, `it is missing, and without it there is no way to ${name}.`, WHO);
 }
 
-const CODES: readonly (readonly [new (...args: never[]) => Error, number])[] = [
-  [Deno.errors.ConnectionRefused, ECONNREFUSED],
-  [Deno.errors.NotFound, ENOENT],
-  [Deno.errors.AddrInUse, EADDRINUSE],
-  [Deno.errors.TimedOut, ETIMEDOUT],
-];
-
 /** Deno's errors of sockets as those of the system's calls, as a ring by fds throws them. */
 export function socketError(error: unknown, fn: string, address: string): unknown {
-  const code = CODES.find(([type]) => error instanceof type)?.[1];
-  if (code === undefined || error instanceof NativeCallError) return error;
+  if (!(error instanceof Error)) return error;
+  const { code: name } = error as Error & { readonly code?: unknown };
+  const code = [...ERROR_NAMES].find(([, one]) => one === name)?.[0];
+  if (code === undefined) return error;
   return errnoError(API, code, fn, hintsAt(address), { cause: error });
 }
 
