@@ -115,7 +115,7 @@ function offerFor(
   const refusals: Reason[] = [];
   for (const kind of kinds) {
     const offers = portsOf(target)?.exports.filter((offer) => offer.kind === kind) ?? [];
-    const offer = offers.find(isOpen);
+    const offer = offers.map((offer) => ofDevice(offer, target)).find(isOpen);
     if (offer === undefined) {
       const closed = kinds.length > 1 ? undefined : offers[0]?.closed?.(); // of several kinds, none is meant
       if (closed !== undefined) refusals.push(closed);
@@ -132,6 +132,14 @@ function offerFor(
     remedy: "Copy it to memory that can be sent, or map it from there: host.allocate({ sharable: true }).",
   }];
   throw checks.wrong(argument, reason, remedy);
+}
+
+/**
+ * The same offer, for the device whose memory it is: a message has to name one, though an importer of this process may take
+ * the memory of another.
+ */
+function ofDevice(offer: Offer, { context: { id } }: Target): Offer {
+  return offer.kind === "opaque-fd" && offer.device === undefined ? { ...offer, device: id } : offer;
 }
 
 /** Does it hold for any device, or for one that has a name, leave the bytes where they are, and exist on this machine? */

@@ -178,6 +178,20 @@ Deno.test("peer.receive() refuses opaque fds that a driver would wait for", asyn
   }
 });
 
+Deno.test("opaque fds: memory that other devices take in its own process goes out as its device's", async () => {
+  const device = new Device({ uuid });
+  Object.assign(device.ports, { exports: [{ kind: "opaque-fd" }] });
+  await withEnds(async ({ one, other }) => {
+    using tensor = allocateTensor(device, { shape: [256], dtype: "u8" });
+    const sending = one.send(tensor, { access: "read" });
+    await until(() => device.line.lane.submitted === 1);
+    device.line.lane.run();
+    await sending;
+    using received = await other.receive();
+    assert(received instanceof Made);
+  }, { contexts: [device] });
+});
+
 Deno.test("opaque fds: memory of a device without a UUID does not go to another process", async () => {
   const device = new Device({}, "opaque-fd");
   await using at = await temporaryPath();
