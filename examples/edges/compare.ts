@@ -14,8 +14,8 @@ const RUNS = 5;
 
 /** What "proven by aliasing both ways" stands for; src/opencl/alias/trial.ts does it. */
 const PROOF = [
-  "before the first map, on a scratch block as well aligned as the one to map: the device answered to random bytes",
-  "that the CPU had just written, and the CPU, polling, saw the answer, after no call but enqueue and flush",
+  "before the first map, on a scratch block as well aligned as the one to map: the device read random bytes that the",
+  "CPU had just written and wrote others, and the CPU, polling, saw those, after no call but enqueue and flush",
 ];
 
 /**

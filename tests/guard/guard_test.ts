@@ -1,6 +1,6 @@
 /** How a library is opened with a guard: as every library is, with its own image, or without where there can be none. */
 import { openFds } from "../gc.ts";
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { LibraryNotFoundError, NativeCallError } from "../../src/core/errors.ts";
 import { lazyLibrary, openingOf, setTap } from "../../src/core/native/library.ts";
 import { guarded, guardOf } from "../../src/guard/guard.ts";
@@ -22,7 +22,9 @@ guardTest("candidates and attempts are as of every library", async () => {
   assertEquals(open().which(), 0);
   const { attempts, path: opened } = openingOf("guardtest")!;
   assertEquals([opened, attempts.map((it) => it.path)], [path, ["/nowhere/libnone.so", "/etc/passwd"]]);
-  assert(attempts.every(({ message }) => message.startsWith("Could not open library: ")));
+  for (const { message } of attempts) {
+    assertMatch(message, /^(?:cannot open shared object file|invalid ELF header|file too short)/);
+  }
   assertEquals(guardOf("guardtest"), { guarded: true });
 });
 
@@ -39,7 +41,7 @@ guardTest(
     assertEquals([lib.renamed(), lib.again(), lib.newer], [0, 0, null]);
     const missing = opener("missing", [path], { no_such_symbol: { parameters: [], result: "i32" } });
     const error = assertThrows(() => missing(), LibraryNotFoundError, "Install it.");
-    assertStringIncludes(error.attempts[0].message, "Failed to register symbol no_such_symbol");
+    assertStringIncludes(error.attempts[0].message, "no_such_symbol");
     assertEquals(guardOf("missing"), undefined);
   },
 );

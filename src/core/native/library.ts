@@ -185,7 +185,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
     } catch (error) {
       if (error instanceof Deno.errors.NotCapable) throw notPermitted(`to open ${shown(path)}`, spec.api, error);
       if (error instanceof PermissionError) throw error;
-      attempts.push({ path, message: messageOf(error) });
+      attempts.push({ path, message: reasonIn(messageOf(error), path) });
       continue;
     }
     const reason = override === undefined ? unsuited?.(functions) : undefined;
@@ -200,7 +200,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
   }
   openings.set(spec.api, { variable, override, path: undefined, attempts });
   const tried = attempts.map(({ path, message }) =>
-    override === undefined ? shown(path) : `${shown(path)}: ${reasonIn(message, path)}`
+    override === undefined ? shown(path) : `${shown(path)}: ${message}`
   );
   throw new LibraryNotFoundError(
     `No ${spec.api} library could be opened; tried ${tried.join(", ")}.`,
@@ -223,7 +223,7 @@ function reasonIn(message: string, path: string): string {
 /** What to do where a library is there, and one that it needs is not. */
 function hintForNeeded(attempts: readonly LibraryAttempt[]): string | undefined {
   for (const { path, message } of attempts) {
-    const [, needed] = /^(\S+): cannot open shared object file/.exec(reasonIn(message, path)) ?? [];
+    const [, needed] = /^(\S+): cannot open shared object file/.exec(message) ?? [];
     if (needed !== undefined) return `${path} needs ${needed}: install it, or name its folder in LD_LIBRARY_PATH.`;
   }
   return undefined;
