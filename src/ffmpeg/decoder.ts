@@ -133,6 +133,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     const undo = this.#decoding.take(pointer);
     const release = () => undoAll(undo, "releasing an AVFrame");
     const frame: Frame = allOrNothing(`making frame ${count}`, () => this.#frameOver(pointer, count, release), undo);
+    for (const grant of frame.grants) grant.remedy = STILL_READ;
     return frame as Frame<T>;
   }
 
@@ -151,6 +152,10 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     return pool?.frameOf(contents, access, release) ?? adoptedFrame(this.#context, pointer, contents, access, release);
   }
 }
+
+/** What to do with a frame that may not be written. */
+const STILL_READ =
+  'The decoder makes later frames of it: map it with { access: "read" }, and write to a frame of yours.';
 
 /** What to do with a file whose frames have no layout: the loop has no AVFrame that it could copy. */
 const OTHERWISE = "Convert it first, as by `ffmpeg -i FILE -pix_fmt rgb24 OUT.mkv`, or decode it with npm's node-av.";

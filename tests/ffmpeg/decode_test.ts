@@ -188,7 +188,11 @@ test("a frame that the decoder goes on to read can be read only", async ({ ffmpe
   for await (using frame of ffmpeg.decode(await clip("h264.mp4"), { threads: 1 })) {
     if (avutil().fns.av_frame_is_writable(frame.handle as Address) !== 0) continue;
     assertEquals(frame.access, "read");
-    assertThrows(() => graph.map(frame, host, { access: "write" }), AccessError);
+    assertThrows(
+      () => graph.map(frame, host, { access: "write" }),
+      AccessError,
+      "The decoder makes later frames of it",
+    );
     count++;
   }
   assert(count > 0);
