@@ -18,7 +18,7 @@ import { newFrame } from "./frame.ts";
 import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
-import { reportLog, silence, takeLog } from "./log.ts";
+import { listenTo, reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import type { DecodeOptions } from "./decoder.ts";
 import { BufferPool, takesBuffers } from "./pool.ts";
@@ -214,6 +214,7 @@ export class Decoding {
     owned("ffmpeg.file", undo, () => void format.avio_close(io)); // it returns what a read returned
     words.all[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
     undo.push(() => format.avformat_close_input(words.place(CONTEXT)));
+    listenTo(this.#context, undo);
     struct.change("AVFormatContext", this.#context, {
       ...{ ...callback, pb: io },
       flags: AVFMT_FLAG_CUSTOM_IO | struct.at("AVFormatContext", this.#context).flags, // or it closes the file, too
@@ -256,6 +257,7 @@ export class Decoding {
     }
     const context = this.#codec = made(codec.avcodec_alloc_context3(decoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
+    listenTo(context, this.#undo);
     this.calls.assertPassed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
     const [pkt_timebase_num, pkt_timebase_den] = info.timeBase;
     struct.change("AVCodecContext", context, { thread_count: this.#asked.threads, pkt_timebase_num, pkt_timebase_den });

@@ -24,7 +24,7 @@ import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./e
 import { type Fields, fieldsAt, freed } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
-import { reportLog, takeLog } from "./log.ts";
+import { listenTo, reportLog, takeLog } from "./log.ts";
 import { avutil, check, checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
@@ -161,6 +161,7 @@ export class Encoding {
     check(format.avformat_alloc_output_context2(context, own, null, path), "avformat_alloc_output_context2");
     this.#context = context[0] as Address;
     this.#undo.push(() => format.avformat_free_context(this.#context));
+    listenTo(this.#context, this.#undo);
     check(format.avio_open2(this.#words.addressOf(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
     // Where it was not closed before, it is removed, and what closing it returns does not matter.
     const close = () => void (this.#words.all[IO] !== NULL && format.avio_close(this.#words.all[IO] as Address));
@@ -192,6 +193,7 @@ export class Encoding {
     const { codec, format } = coding();
     const context = made(codec.avcodec_alloc_context3(encoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
+    listenTo(context, this.#undo);
     const isSound = info.type === "audio";
     const { frameRate = info.media?.frameRate, threads, bitRate } = asked;
     const given: Ratio | undefined = from.time_base_num === 0 ? undefined : [from.time_base_num, from.time_base_den];

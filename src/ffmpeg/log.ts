@@ -67,17 +67,30 @@ function newLog(): Log | null {
   return { ring, take: () => set.call(ring.callback) };
 }
 
-/** The objects whose calls a program has stopped in the middle, as FFmpeg's lines name them. */
+/** FFmpeg's objects that decoders and encoders have made, as its lines name them. */
+const known = new Set<string>();
+
+/** Those of them whose calls a program has stopped in the middle. */
 const stopped = new Set<string>();
+
+/** Until the list is undone, the lines of an object are reported. */
+export function listenTo(object: Address, undo: Undo): void {
+  known.add(inLine(object));
+  undo.push(() => known.delete(inLine(object)));
+}
 
 /** Until the list is undone, nothing is reported of what an object logs: its last call was stopped in the middle. */
 export function silence(object: Address, undo: Undo): void {
-  const name = ` @ 0x${object.toString(16)}]`;
+  const name = inLine(object);
   stopped.add(name);
   undo.push(() => {
     reportLog();
     stopped.delete(name);
   });
+}
+
+function inLine(object: Address): string {
+  return ` @ 0x${object.toString(16)}]`;
 }
 
 /** Warns of what FFmpeg has said since the last call: `[h264 @ 0x7f…] text`, without the address. */
@@ -87,10 +100,10 @@ export function reportLog(): void {
   });
 }
 
-/** The parser of a packet that was cut is an object of FFmpeg's own, without a name. */
+/** The parser of a packet that was cut is an object of FFmpeg's own, which no call gives to its user. */
 function isOfStopped(line: string): boolean {
-  if (stopped.size === 0) return false;
-  return line.startsWith("[NULL @") || stopped.has(ADDRESS.exec(line)?.[0] ?? "");
+  const [name] = stopped.size === 0 ? [] : ADDRESS.exec(line) ?? [];
+  return name !== undefined && (stopped.has(name) || !known.has(name));
 }
 
 const ADDRESS = / @ 0x[0-9a-f]+\]/;
