@@ -309,27 +309,29 @@ pairTest("a frame of a ring goes to its writer once the run is over", async (the
 });
 
 if (hasOpenCV) {
-  pairTest("OpenCV writes a Mat once the run that reads it is over, and is refused before", async (there) => {
-    const { context, session, read, written } = there;
-    using cv = OpenCVContext.open();
-    using graph = new MapperGraph([host, cv, context]);
-    using mat = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
-    using zero = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
-    {
-      using bytes = graph.map(mat, host);
-      bytes.view().set(read.view() as never);
-    }
-    const x = graph.map(mat, context as InferenceContext, { access: "read" });
-    const y = graph.map(written, context as InferenceContext, { access: "write" });
-    assertEquals([x.address, x.route!.bytesMoved], [mat.address, 0]);
-    const run = session.runAsync({ x }, { y });
-    assertThrows(() => cv.copyTo(zero, mat), AccessError); // it is lent to the run
-    const ended = x[Symbol.asyncDispose]();
-    assertThrows(() => cv.copyTo(zero, mat), AccessError); // it is on its way back
-    await ended;
-    cv.copyTo(zero, mat);
-    await run;
-    y[Symbol.dispose]();
-    assert(isWritten(written), "the run has read what OpenCV wrote");
-  });
+  pairTest(
+    "OpenCV is refused a Mat that a run reads, and waits for the run where the Mat is on its way back",
+    async (there) => {
+      const { context, session, read, written } = there;
+      using cv = OpenCVContext.open();
+      using graph = new MapperGraph([host, cv, context]);
+      using mat = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
+      using zero = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
+      {
+        using bytes = graph.map(mat, host);
+        bytes.view().set(read.view() as never);
+      }
+      const x = graph.map(mat, context as InferenceContext, { access: "read" });
+      const y = graph.map(written, context as InferenceContext, { access: "write" });
+      assertEquals([x.address, x.route!.bytesMoved], [mat.address, 0]);
+      const run = session.runAsync({ x }, { y });
+      assertThrows(() => cv.copyTo(zero, mat), AccessError); // it is lent to the run
+      const ended = x[Symbol.asyncDispose]();
+      cv.copyTo(zero, mat); // it is on its way back: that waits for the run
+      await ended;
+      await run;
+      y[Symbol.dispose]();
+      assert(isWritten(written), "the run has read what OpenCV wrote over");
+    },
+  );
 }
