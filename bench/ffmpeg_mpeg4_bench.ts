@@ -5,6 +5,7 @@ import { type Frame, host, imageInfo, MapperGraph } from "@samepage/interop";
 import { type DecodeOptions, FFmpegContext, type FFmpegTensor } from "@samepage/interop/ffmpeg";
 import { clip, missing } from "../tests/ffmpeg/clips.ts";
 import { BUILT } from "./harness/c.ts";
+import { framesOf } from "./harness/clip.ts";
 import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
 import type { Operation } from "./harness/operation.ts";
@@ -12,7 +13,7 @@ import { Missing } from "./harness/program.ts";
 import { here } from "./harness/way.ts";
 
 /** Pictures of the clip that are encoded by turns. */
-const PICTURES = 12;
+const PICTURES = framesOf(12);
 
 const INFO = imageInfo({ format: "I420", width: 1920, height: 1080 });
 

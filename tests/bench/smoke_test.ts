@@ -56,6 +56,7 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
   ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),
+  "ffmpeg-mpeg4": ["in memory of FFmpeg's", "in memory of samepage's"],
   ...Object.fromEntries(["attach", "to-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage"]])),
   ...Object.fromEntries(
     ["hand-over", "from-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage", "C, with a GstVideoMeta"]]),
