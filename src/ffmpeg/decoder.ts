@@ -133,7 +133,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     const undo = this.#decoding.take(pointer);
     const release = () => undoAll(undo, "releasing an AVFrame");
     const frame: Frame = allOrNothing(`making frame ${count}`, () => this.#frameOver(pointer, count, release), undo);
-    for (const grant of frame.grants) grant.remedy = STILL_READ;
+    if (frame.access === "read") { for (const grant of frame.grants) grant.remedy = STILL_READ; }
     return frame as Frame<T>;
   }
 
