@@ -1,7 +1,7 @@
 export class Changes {
   readonly #waiting: Set<() => void> = new Set();
 
-  /** Wakes all who wait. Returns false if nobody does. */
+  /** Wakes all waiters. Returns false if no task waits. */
   tell(): boolean {
     for (const wake of this.#waiting) wake();
     return this.#waiting.size > 0;

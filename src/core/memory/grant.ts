@@ -47,7 +47,7 @@ export class Grant {
   isAttached = false;
   /** @internal True for a loan to code that samepage does not run, once that has the bytes. */
   isForeign = false;
-  /** Of a loan to other code: who has come to have the bytes since, by a reference to the memory that may keep the loan. */
+  /** A loan to other code holds here the grants that got its bytes since, by a reference that may keep the loan. */
   #keepers: readonly Grant[] = NONE;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
