@@ -32,7 +32,7 @@ const SOON = 1_000_000n;
 
 /** What a program can do so that its pipeline releases a frame. */
 const LET_GO =
-  "End or stop the pipeline, or wait until it is through with the frame. Dispose what came out of it again.";
+  "End or stop the pipeline, or wait until it is through with the frame, and dispose the frames that came back.";
 
 /** Nanoseconds. */
 export const SECOND = 1e9;

@@ -90,7 +90,7 @@ for (const elements of ["identity", "queue", "videorate drop-only=true", "tee ! 
         assertEquals(back.grants[0].allocation, frame.grants[0].allocation);
         assertEquals([...seen(open, back), ...seen(open, back)], [7, 7, 7, 7]);
         const error = assertThrows(() => frame.planes[0].bytes(), AccessError);
-        assert(error.hint?.includes("Dispose what came out of it again."), error.hint);
+        assert(error.hint?.includes("dispose the frames that came back"), error.hint);
         assertThrows(() => open.graph.map(back, host, { access: "read-write" }), AccessError);
         assertEquals(frame.planes[0].bytes({ access: "read" })[0], 7);
       }

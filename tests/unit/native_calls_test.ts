@@ -12,7 +12,6 @@ import {
   InteropError,
   NativeCallError,
 } from "@samepage/interop";
-import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../../src/core/checks.ts";
 import { ratioIn, rescaled } from "../../src/core/layout/ratio.ts";
 import { NativeCalls } from "../../src/core/life/native_calls.ts";
@@ -279,7 +278,7 @@ Deno.test(
 Deno.test(
   "an end that a sink holds up for seconds says what to do, once",
   withEmptyLedger(async () => {
-    const { keep, lend, letGo } = sinkOf();
+    const { lend, letGo } = sinkOf();
     const frame = host.allocateFrame(GRAY);
     lend(frame);
     const warnings = await warningsOf(async () => {
