@@ -155,8 +155,8 @@ export class NativeKeep {
 
   /**
    * @param remedy how a program has the bytes let go, for messages: `"Close the encoder, or await the frame's end."`
-   * @param isEnding true if the end of what was lent ends what has come back of it. Else it waits for that: others send on what
-   * they have references to, and it may come back later
+   * @param isEnding true if the end of what was lent ends what has come back of it. Else it waits for that, as where bytes may
+   * come back after that end has begun
    */
   constructor(remedy: string, isEnding: boolean = false) {
     this.#remedy = remedy;
