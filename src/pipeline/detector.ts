@@ -9,9 +9,6 @@ import { pictureInput } from "./stages/picture_input.ts";
 /** The longer side of what the model reads, where it takes any, and what its sides are multiples of. */
 const [SIDE, STEP] = [640, 32];
 
-/** Each of the three colours goes from -1 to 1. */
-const EACH = [127.5, 127.5, 127.5];
-
 /** From which probability on a pixel belongs to an object, and what share of the picture the smallest has. */
 const [LIKELY, LEAST] = [0.3, 1 / 5000];
 
@@ -37,7 +34,7 @@ export function detector(session: Session, cl: OpenCLContext): Transform<OpenCLT
   };
   return infer<OpenCLTensor>(session, {
     name: "detect",
-    ...pictureInput(cl, { mean: EACH, scale: EACH }),
+    ...pictureInput(cl, { format: "GRAY8", mean: 127.5, scale: 127.5 }),
     shapes: (info) => ({ [input.name]: sizeOf(info) }),
     results({ [output.name]: map }, { metadata }) {
       for (const detection of detectionsIn(map)) metadata.add("detection", detection);

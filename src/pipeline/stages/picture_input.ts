@@ -13,18 +13,19 @@ export interface PictureInputOptions {
   readonly input?: string;
   /** Its last three dimensions: channels, height and width, or height, width and channels; `"NCHW"` if left out. */
   readonly layout?: "NCHW" | "NHWC";
-  /** Its channels, in order; `"RGB"` if left out. */
+  /** Its channels, in order; `"RGB"` if left out. `"GRAY8"` fills one channel, or all three alike. */
   readonly format?: "RGB" | "BGR" | "GRAY8";
-  /** What is subtracted from each channel, which goes from 0 to 255; 0 if left out. */
-  readonly mean?: readonly number[];
-  /** What the difference is divided by, for each channel; 1 if left out. */
-  readonly scale?: readonly number[];
+  /** What is subtracted from the channels, which go from 0 to 255, or from each of them; 0 if left out. */
+  readonly mean?: number | readonly number[];
+  /** What the differences are divided by; 1 if left out. */
+  readonly scale?: number | readonly number[];
 }
 
 /** The part of {@link infer}'s options that fills an input from pictures. */
 export type PictureInput = Required<Pick<InferOptions<OpenCLTensor>, "memory" | "takes" | "prepare" | "close">>;
 
-const CHANNELS = { RGB: [0, 1, 2], BGR: [2, 1, 0], GRAY8: [0] } as const;
+/** Which component each channel is; of grey, all three are the same. */
+const CHANNELS = { RGB: [0, 1, 2], BGR: [2, 1, 0], GRAY8: [0, 1, 2] } as const;
 
 const LAYOUTS = { NCHW: [0, 1, 2], NHWC: [2, 0, 1] } as const;
 
@@ -37,8 +38,9 @@ const TYPES: Readonly<Partial<Record<DType, readonly [type: string, store: (at: 
 };
 
 const NUMBERS: Rule = (checks, value, argument) => {
-  if (checks.itemsIn(value as readonly number[], argument).every(Number.isFinite)) return;
-  throw checks.wrong(argument, "expected numbers.");
+  const numbers = Array.isArray(value) ? checks.itemsIn(value, argument) : [value];
+  if (numbers.length > 0 && numbers.every((one) => Number.isFinite(one) && (one !== 0 || argument === "mean"))) return;
+  throw checks.wrong(argument, `expected a number, or one for each channel, got ${shown(value)}.`);
 };
 
 const NAMES = {
@@ -78,23 +80,17 @@ const NAMES = {
  */
 export function pictureInput(cl: OpenCLContext, options: PictureInputOptions = {}): PictureInput {
   contextIn(cl, "opencl", "cl");
-  const { input, layout = "NCHW", format = "RGB", mean, scale } = checks.optionsIn(options, NAMES);
-  const channels = CHANNELS[format];
-  for (const [argument, numbers] of Object.entries({ mean, scale })) {
-    if (numbers === undefined || numbers.length === channels.length) continue;
-    throw checks.wrong(argument, `expected ${channels.length} numbers for ${format}, got ${numbers.length}.`);
-  }
-  if (scale?.includes(0)) throw checks.wrong("scale", "nothing is divided by 0.", "Leave it out, or pass 1.");
-  const writtenOf = ({ width, height, dtype }: Input): Written => {
+  const { input, layout = "NCHW", format = "RGB", mean = 0, scale = 1 } = checks.optionsIn(options, NAMES);
+  const writtenOf = ({ width, height, count, dtype }: Input): Written => {
     const [type, store] = TYPES[dtype]!;
-    const [step, apart] = layout === "NCHW" ? [1, width * height] : [channels.length, 1];
-    const place = (value: number) => [0, channels.indexOf(value as never) * apart, step, 0, 0] as const;
+    const order = CHANNELS[format].slice(0, count) as readonly number[];
+    const [step, apart] = layout === "NCHW" ? [1, width * height] : [count, 1];
     return {
       ...{ width, height, type, space: format === "GRAY8" ? "grey" : "rgb" },
-      places: format === "GRAY8" ? [place(0)] : [place(0), place(1), place(2)],
+      places: order.map((_, component) => [0, order.indexOf(component) * apart, step, 0, 0]),
       store: (at, value, component) => {
-        const channel = channels.indexOf(component as never);
-        return store(at, `(${value} - ${literal(mean?.[channel] ?? 0)}) / ${literal(scale?.[channel] ?? 1)}`);
+        const [less, by] = [mean, scale].map((of) => typeof of === "object" ? of[order.indexOf(component)] : of);
+        return store(at, `(${value} - ${literal(less)}) / ${literal(by)}`);
       },
     };
   };
@@ -106,12 +102,16 @@ export function pictureInput(cl: OpenCLContext, options: PictureInputOptions = {
       const to = inputNamed(inputs, input);
       const { shape, dtype } = to.layout;
       const [count, height, width] = LAYOUTS[layout].map((i) => shape.at(i - 3)!);
-      const fits = shape.length >= 3 && count === channels.length && shape.slice(0, -3).every((one) => one === 1);
-      if (!fits || TYPES[dtype] === undefined) {
-        const hint = `${format} in ${layout} fills ${channels.length} channels of ${Object.keys(TYPES).join(", ")}.`;
+      const isPicture = shape.slice(0, -3).every((one) => one === 1) && TYPES[dtype] !== undefined;
+      if (!isPicture || !(count === 3 || (count === 1 && format === "GRAY8"))) {
+        const hint = `${format} in ${layout} is three channels of ${Object.keys(TYPES).join(", ")}.`;
         throw checks.wrong("input", `the model takes ${dtype} [${shape}].`, hint);
       }
-      pictures.run(frame, { width, height, dtype }, [to, layout === "NCHW" ? width : width * count]);
+      for (const [argument, numbers] of Object.entries({ mean, scale })) {
+        if (typeof numbers === "number" || numbers.length === count) continue;
+        throw checks.wrong(argument, `expected ${count} numbers, got ${numbers.length}.`);
+      }
+      pictures.run(frame, { width, height, count, dtype }, [to, layout === "NCHW" ? width : width * count]);
     },
     close: () => pictures.close(),
   };
@@ -120,6 +120,7 @@ export function pictureInput(cl: OpenCLContext, options: PictureInputOptions = {
 interface Input {
   readonly width: number;
   readonly height: number;
+  readonly count: number;
   readonly dtype: DType;
 }
 
