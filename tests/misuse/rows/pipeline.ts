@@ -256,7 +256,7 @@ export default table(import.meta, {
       }
       return pictureInput(any({ api: "opencl" }), any({ means: 1 }));
     },
-    fails: wrong("options", /unknown property means/, /mean, scale/),
+    fails: { ...wrong("options", /unknown property means/, /mean, scale/), api: "core" },
   },
   "a context of another API": {
     run() {
