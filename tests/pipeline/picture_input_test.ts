@@ -1,7 +1,7 @@
 // pictureInput(): what a model's input holds of pictures, against the same arithmetic in JavaScript.
 
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, Frame, host, type HostTensor, imageInfo, ledger, MapperGraph } from "../../mod.ts";
+import { ArgumentError, Frame, host, type HostTensor, imageInfo, ledger, MapperGraph, region } from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import {
   convert,
@@ -150,6 +150,17 @@ for (
 pictureTest("pictureInput() refuses planes that are not those of their format", () => {
   const wrong = () => filled({ shape: [3, 5, 7], dtype: "f32" }, {}, planes("gbrp", [ONE, [2, 2], [2, 2]], [1, 2, 3]));
   assertThrows(wrong, ArgumentError, "its planes are not those of gbrp");
+});
+
+pictureTest("pictureInput() refuses a part of a batch that cannot be a sub-buffer, and says what to do", () => {
+  using cl = OpenCLContext.open();
+  using graph = new MapperGraph([host, cl]);
+  using frame = picture();
+  using onDevice = graph.map(frame, cl, { access: "read" });
+  using batch = cl.allocate({ shape: [2, 3, 2, 2], dtype: "f32" });
+  using image = batch.slice(region(batch.layout, [1, 0, 0, 0], [1, 3, 2, 2]));
+  const error = assertThrows(() => void pictureInput(cl).prepare(onDevice, { image }), ArgumentError);
+  assert(error.message.includes("a picture would begin at byte 48 of the input"), error.message);
 });
 
 for (

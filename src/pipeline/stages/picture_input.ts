@@ -107,6 +107,11 @@ export function pictureInput(cl: OpenCLContext, options: PictureInputOptions = {
         const hint = `${format} in ${layout} is three channels of ${Object.keys(TYPES).join(", ")}.`;
         throw checks.wrong("input", `the model takes ${dtype} [${shape}].`, hint);
       }
+      if (to.layout.byteOffset !== 0) {
+        const what =
+          `a picture would begin at byte ${to.layout.byteOffset} of the input, where ${cl.name} has no sub-buffer.`;
+        throw checks.wrong("batch", what, "Leave it out, or take an input whose pictures are a multiple of 512 bytes.");
+      }
       for (const [argument, numbers] of Object.entries({ mean, scale })) {
         if (typeof numbers === "number" || numbers.length === count) continue;
         throw checks.wrong(argument, `expected ${count} numbers, got ${numbers.length}.`);
