@@ -120,7 +120,6 @@ const ONE = [1, 1] as const;
 for (
   const [format, steps, values, rgb] of [
     ["gbrp", [ONE, ONE, ONE], [20, 30, 10], [10, 20, 30]],
-    ["BGRP", [ONE, ONE, ONE], [30, 20, 10], [10, 20, 30]],
     ["yuv420p", [ONE, [2, 2], [2, 2]], [81, 90, 240], [255, 0, 0]],
     ["yuv422p", [ONE, [2, 1], [2, 1]], [81, 90, 240], [255, 0, 0]],
   ] as const

@@ -172,15 +172,21 @@ function sourceOf(from: PixelsInfo, to: Written): string {
   const sums = to.places.map((place, c) =>
     isOfBlock(place) ? to.store(at("out", place, "x", "y"), `sum.s${c} / ${across * down}.0f`, c) : ""
   );
+  const [right, bottom] = [from.width - 1, from.height - 1];
+  const isOnPixels = taps[0] * to.width === from.width && taps[1] * to.height === from.height;
+  const tap = isOnPixels
+    ? `pixel(${names.join(", ")}, min((x + i) * ${taps[0]} + u, ${right}), min((y + j) * ${taps[1]} + v, ${bottom}))`
+    : `sample(${names.join(", ")}, (x + i + (u + 0.5f) / ${taps[0]}) * ${ratio(from.width, to.width)},
+                  (y + j + (v + 0.5f) / ${taps[1]}) * ${ratio(from.height, to.height)})`;
   return `
 float3 pixel(${inputs.join(", ")}, int x, int y) {
   return (float3)(${reads.places.map((place) => at("in", place, "x", "y")).join(", ")}); // of one, it is all three
 }
 float3 sample(${inputs.join(", ")}, float x, float y) {
   float2 f = (float2)(x, y) - 0.5f;
-  int2 a = convert_int2_rtn(f), b = clamp(a + 1, (int2)(0), (int2)(${from.width - 1}, ${from.height - 1}));
+  int2 a = convert_int2_rtn(f), b = clamp(a + 1, (int2)(0), (int2)(${right}, ${bottom}));
   f -= convert_float2(a);
-  a = clamp(a, (int2)(0), (int2)(${from.width - 1}, ${from.height - 1}));
+  a = clamp(a, (int2)(0), (int2)(${right}, ${bottom}));
   return mix(mix(pixel(${names.join(", ")}, a.x, a.y), pixel(${names.join(", ")}, b.x, a.y), f.x),
              mix(pixel(${names.join(", ")}, a.x, b.y), pixel(${names.join(", ")}, b.x, b.y), f.x), f.y);
 }
@@ -189,9 +195,7 @@ kernel void resample(${[...inputs, ...planes("out", to.type, to)].join(", ")}) {
   float3 sum = 0;
   for (int j = 0; j < ${down}; j++) for (int i = 0; i < ${across}; i++) {
     float3 p = 0;
-    for (int v = 0; v < ${taps[1]}; v++) for (int u = 0; u < ${taps[0]}; u++)
-      p += sample(${names.join(", ")}, (x + i + (u + 0.5f) / ${taps[0]}) * ${ratio(from.width, to.width)},
-                  (y + j + (v + 0.5f) / ${taps[1]}) * ${ratio(from.height, to.height)});
+    for (int v = 0; v < ${taps[1]}; v++) for (int u = 0; u < ${taps[0]}; u++) p += ${tap};
     p /= ${taps[0] * taps[1]}.0f;
     ${colours(reads.space, to, colourOf(from))}
     ${stores.join("\n    ")}
