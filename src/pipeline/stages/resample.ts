@@ -37,7 +37,7 @@ export const WRITTEN: Readonly<Record<ConvertedFormat, Components>> = {
   YUV444: planar("yuv", [0, 1, 2]),
 };
 
-/** Formats that only FFmpeg and GStreamer have names for; the first ones have odd sizes. */
+/** The formats that kernels read: others by FFmpeg's and GStreamer's names, which pictures of odd sizes have as well. */
 export const READ: Readonly<Record<string, Components>> = {
   ...WRITTEN,
   ...{ nv12: WRITTEN.NV12, yuv420p: WRITTEN.I420, yuvj420p: WRITTEN.I420 },
@@ -129,8 +129,11 @@ export function colourOf({ colour, height }: Pick<PixelsInfo, "colour" | "height
   return { matrix: colour?.matrix ?? (height >= 720 ? "bt709" : "bt601"), range: colour?.range ?? "limited" };
 }
 
-/** Where a picture's components lie. @throws {ArgumentError} for planes that are not those of its format. */
+/** Where a picture's components lie. @throws {ArgumentError} for another format, and planes that are not the format's. */
 function componentsOf(info: PixelsInfo): Components {
+  if (!Object.hasOwn(READ, info.format)) {
+    throw checks.wrong("frame", `no kernel reads ${info.format}.`, `They read ${Object.keys(READ).join(", ")}.`);
+  }
   const components = READ[info.format];
   const fits = (plane: number, step: number, across: number, down: number) => {
     const { dtype, elements, ...each } = (info as PictureInfo).planes[plane] ?? {};
