@@ -297,13 +297,7 @@ Deno.test("finished() does not wait for a loan for reading that a tensor here ke
   using tensor = host.allocate(MATRIX);
   using part = tensor.slice({ shape: [2], dtype: "f32" }, { access: "read" });
   for (const lent of [tensor, part]) {
-    const struct = toDLPack(lent, { access: "read" }).handOver();
-    const at = BigInt(DLManagedTensorVersioned.fields.flags.offset);
-    const flags = new Uint8Array(
-      Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(struct + at)!, 8),
-    );
-    flags.fill(0); // PyTorch has no tensors that can be read alone
-    const back = fromDLPack(struct, { contexts: [host] }) as HostTensor<"f32">;
+    const back = writableOf(toDLPack(lent, { access: "read" }).handOver());
     assertEquals(back.access, "read-write");
     await Promise.all([lent.finished(), back.finished()]);
     assertThrows(() => back.view(), AccessError, "are lent to");
@@ -313,3 +307,28 @@ Deno.test("finished() does not wait for a loan for reading that a tensor here ke
   part[Symbol.dispose]();
   tensor.view().fill(1);
 });
+
+Deno.test("finished() does not wait for the end of a part whose loan a tensor here keeps", async () => {
+  using tensor = host.allocate(MATRIX);
+  const part = tensor.slice({ shape: [6], dtype: "f32" }, { access: "read" });
+  const inner = part.slice({ shape: [4], dtype: "f32" });
+  const back = writableOf(toDLPack(inner, { access: "read" }).handOver());
+  const other = toDLPack(tensor, { access: "read" });
+  const struct = other.handOver();
+  const ended = part[Symbol.asyncDispose](); // a blocking end that is refused goes on in the same way
+  peer.add_versioned(struct, 0, 10);
+  await Promise.all([tensor.finished(), back.finished()]);
+  assert(other.isReleased);
+  const error = assertThrows(() => tensor.view(), AccessError, "lent to host tensor");
+  assertEquals(error.hint, `Dispose ${back.name} first.`);
+  back[Symbol.dispose]();
+  await Promise.all([tensor.finished(), ended]);
+  tensor.view().fill(1);
+});
+
+/** A tensor of a struct that a consumer hands on for writing, as PyTorch does: it has no tensors that can be read alone. */
+function writableOf(struct: Address): HostTensor<"f32"> {
+  const at = BigInt(DLManagedTensorVersioned.fields.flags.offset);
+  new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(struct + at)!, 8)).fill(0);
+  return fromDLPack(struct, { contexts: [host] }) as HostTensor<"f32">;
+}

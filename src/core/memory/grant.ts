@@ -198,11 +198,21 @@ export class Grant {
     });
   }
 
-  /** For a loan to other code that is not over: who may keep it until then. */
+  /**
+   * For a loan to other code that is not over: who may keep it until then. Its lender, and what that was lent from, cannot
+   * end before it.
+   */
   get #keeper(): Grant | undefined {
-    if (this.#keepers.length === 0) return undefined;
-    const keeper = this.#keepers.find((one) => !one.#ended && !one.returning);
-    return keeper !== undefined && this.resource!.busy ? keeper : undefined;
+    let keeper: Grant | undefined;
+    if (this.#keepers.length > 0 && this.resource!.busy) {
+      keeper = this.#keepers.find((one) => !one.#ended && !one.returning);
+    }
+    if (keeper !== undefined || this.lendsNothing) return keeper;
+    this.#lends!.some(this.start, this.end, "all", (lent) => {
+      if (lent.isWithin(this)) keeper = lent.#keeper; // owners of one block share their lends
+      return keeper !== undefined;
+    });
+    return keeper;
   }
 
   /**
