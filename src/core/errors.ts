@@ -130,6 +130,18 @@ export function ofArgument(error: unknown, where: string, argument: string): unk
   return new (error.constructor as typeof AccessError)(`${where}: ${message}`, fields);
 }
 
+/** The same error with one more thing to do. Anything else stays as it is. */
+export function withRemedy(error: unknown, remedy: string): unknown {
+  if (!(error instanceof InteropError)) return error;
+  const { message, name: _, hint, ...fields } = error;
+  const both = hint === undefined ? remedy : `${hint} ${remedy}`;
+  return new (error.constructor as typeof InteropError)(`${message} ${remedy}`, {
+    ...fields,
+    cause: error,
+    hint: both,
+  });
+}
+
 /** An edge that is closed, why, and what would open it. */
 export interface Refusal {
   /** The edge: `"host→opencl"`. */

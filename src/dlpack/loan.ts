@@ -20,7 +20,7 @@ import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
-import { isTaken } from "./taken.ts";
+import { DISPOSE, forgetRefusal, heldHere, isTaken } from "./taken.ts";
 import { assertVersion, checks, DATA_TYPES, devices, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
@@ -154,7 +154,7 @@ export class DLPackLoan extends Printed implements Disposable {
     if (this.resource.isLive) return this[Symbol.dispose]();
     if (this.isReleased) return;
     if (!isTaken(this.#signal.data)) return release(this.#signal);
-    const fields = { api: "dlpack", fn: "takeBack", hint: "Dispose that tensor: its end calls the deleter." };
+    const fields = { api: "dlpack", fn: "takeBack", hint: DISPOSE };
     throw new AccessError(`${this.resource.name} cannot be taken back: fromDLPack() has made a tensor of it.`, fields);
   }
 
@@ -186,7 +186,10 @@ export class DLPackLoan extends Printed implements Disposable {
 function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal): Resource {
   const { grant, resource: { work } } = tensor;
   const lent = grant.lend(access, grant.start, grant.end, name);
-  const free = () => signal[Symbol.dispose]();
+  const free = () => {
+    forgetRefusal(signal.data);
+    signal[Symbol.dispose]();
+  };
   const inOrder = () => {
     if (!signal.isSet()) release(signal); // no consumer has it
     // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
@@ -205,7 +208,7 @@ function signalOf({ tensor, place, access, version, deadlock }: Lending, name: s
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const signal = new Signal(name, "sigemptyset", 1, length, deadlock);
+  const signal = new Signal(name, "sigemptyset", 1, length, () => heldHere(signal.data, name) ?? deadlock?.());
   const { data, callback, memory: { bytes } } = signal;
   const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
   const isCopied = route.steps.some(({ transfer }) => transfer === "copy");

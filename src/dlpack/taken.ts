@@ -9,11 +9,12 @@ import {
 import { type Names, optionsIn } from "../core/argument.ts";
 import { contextsIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
+import { AccessError, withRemedy } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Access } from "../core/memory/access.ts";
-import { callAt } from "../core/native/callbacks.ts";
+import { callAt, isCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
@@ -65,11 +66,41 @@ const copy = { start: 0, end: 0 };
  * ```
  */
 export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor {
-  const { contexts, access, after, version = 1 } = optionsIn(options, OPTIONS);
-  assertVersion(version);
-  const all = contextsIn(checks, contexts);
-  return take(checks.handleIn<Address>(address, "address"), { contexts: all, access, after, version });
+  const at = checks.handleIn<Address>(address, "address");
+  try {
+    const { contexts, access, after, version = 1 } = optionsIn(options, OPTIONS);
+    assertVersion(version);
+    const all = contextsIn(checks, contexts);
+    const tensor = take(at, { contexts: all, access, after, version });
+    forgetRefusal(at);
+    return tensor;
+  } catch (error) {
+    if (!isCallbackMemory(at) || isTaken(at)) throw error;
+    refused.add(at);
+    throw withRemedy(error, TAKE_BACK);
+  }
 }
+
+/** Loans' structs that {@link fromDLPack} has refused: nobody has called their deleters since. */
+const refused = new Set<Address>();
+
+const TAKE_BACK = "The struct is still this program's: unless another consumer gets it, call loan.takeBack().";
+
+/** A loan's struct is a new one, or is no more. */
+export function forgetRefusal(struct: Address): void {
+  if (refused.size > 0) refused.delete(struct);
+}
+
+/** Why a wait for the deleter might never end: this program has the struct, or a tensor of its. */
+export function heldHere(struct: Address, name: string): AccessError | undefined {
+  const isOfTensor = isTaken(struct);
+  if (!isOfTensor && !refused.has(struct)) return undefined;
+  const [what, hint] = isOfTensor ? ["made a tensor of it", DISPOSE] : ["refused it", TAKE_BACK];
+  const message = `this wait for ${name} might never end: fromDLPack() has ${what}.`;
+  return new AccessError(message, { api: "dlpack", fn: "fromDLPack", hint });
+}
+
+export const DISPOSE = "Dispose that tensor: its end calls the deleter.";
 
 /** What is known of a struct that is taken: options that were checked. */
 export interface Taking {

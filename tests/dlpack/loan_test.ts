@@ -11,11 +11,12 @@ import {
   type HostTensor,
   ledger,
 } from "@samepage/interop";
-import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+import { type DLPackLoan, fromDLPack, type FromDLPackOptions, toDLPack } from "@samepage/interop/dlpack";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import type { Address } from "../../ffi/address.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
+import { until } from "../conformance/bytes.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import { peer } from "./peer.ts";
@@ -130,6 +131,48 @@ Deno.test("takeBack() ends a loan whose consumer has refused the struct", () => 
     third.takeBack(); // that was released, and whose memory may be another's
   }
   assertEquals(ledger.alive, before);
+});
+
+Deno.test("fromDLPack() that refuses a loan's struct says how to take it back, and so does a blocking end", async () => {
+  const before = ledger.alive;
+  const refusals = [{ contexts: [] }, { contexts: [host], version: 0 }, {}] as FromDLPackOptions[];
+  for (const options of refusals) {
+    const tensor = host.allocate(MATRIX);
+    const loan = toDLPack(tensor);
+    const address = loan.handOver();
+    const refusal = assertThrows(() => fromDLPack(address, options), ArgumentError);
+    assert(refusal.hint?.endsWith("call loan.takeBack()."), refusal.hint);
+    assert(refusal.message.endsWith(refusal.hint), refusal.message);
+    const error = assertThrows(() => tensor[Symbol.dispose](), AccessError, "fromDLPack() has refused it");
+    assert(error.hint?.endsWith("call loan.takeBack()."), error.hint);
+    loan.takeBack(); // the end goes on in the background
+    await until(() => tensor.resource.state === "freed");
+  }
+  assertEquals(ledger.alive, before);
+});
+
+Deno.test("a refusal is forgotten once the struct is taken, and once the loan has ended", () => {
+  for (const end of ["taken", "released"] as const) {
+    const tensor = host.allocate(MATRIX);
+    const address = toDLPack(tensor).handOver();
+    assertThrows(() => fromDLPack(address, { contexts: [] }), ArgumentError);
+    if (end === "taken") fromDLPack(address, { contexts: [host] })[Symbol.dispose]();
+    else peer.lend_and_release(address);
+    tensor.view();
+    const again = toDLPack(tensor).handOver();
+    assertEquals(again, address, "the next loan lies elsewhere, and proves nothing");
+    peer.add_versioned(again, 1, 30);
+    tensor[Symbol.dispose](); // waits for the thread
+  }
+});
+
+Deno.test("a blocking end that waits for a tensor here is refused, and names that", async () => {
+  const tensor = host.allocate(MATRIX);
+  const back = writableOf(toDLPack(tensor, { access: "read" }).handOver());
+  const error = assertThrows(() => tensor[Symbol.dispose](), AccessError, "has made a tensor of it");
+  assertEquals(error.hint, "Dispose that tensor: its end calls the deleter.");
+  back[Symbol.dispose]();
+  await until(() => tensor.resource.state === "freed");
 });
 
 Deno.test("dispose() gives back what nobody has taken over", () => {

@@ -1,4 +1,4 @@
-import { type Access, covers, writes } from "./access.ts";
+import { type Access, covers, reads, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
 import { type Placed, Ranges } from "./ranges.ts";
@@ -347,7 +347,10 @@ export class Grant {
     const purpose = this.resource?.purpose.name ?? this.holder;
     const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;
     const it = own === this.holder ? own : "that";
-    const hint = this.resource?.wayOut ?? (own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`);
+    const end = this.resource?.wayOut ?? (own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`);
+    const hint = writes(this.access) || !reads(access)
+      ? end
+      : `${end} Until then they can be read: { access: "read" }.`;
     return new AccessError(
       `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
       { api: "core", hint },

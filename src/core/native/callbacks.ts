@@ -70,9 +70,18 @@ export class CallbackWords {
   }
 }
 
+/** Where pieces lie: from the first byte to the one after the last. */
+const chunks: (readonly [start: bigint, end: bigint])[] = [];
+
+/** True for an address in memory that {@link takeCallbackMemory} returns. */
+export function isCallbackMemory(address: bigint): boolean {
+  return chunks.some(([start, end]) => start <= address && address < end);
+}
+
 function newPieces(length: number): CallbackMemory[] {
   const byteLength = Math.max(CHUNK, length);
   const chunk = mapPages(NULL, byteLength);
+  chunks.push([chunk, chunk + BigInt(byteLength)]);
   const { buffer } = bytesAt(chunk, byteLength, "libc", []);
   return Array.from({ length: byteLength / length }, (_, i) => {
     const at = i * length;
