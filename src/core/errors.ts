@@ -133,13 +133,10 @@ export function ofArgument(error: unknown, where: string, argument: string): unk
 /** The same error with one more thing to do. Anything else stays as it is. */
 export function withRemedy(error: unknown, remedy: string): unknown {
   if (!(error instanceof InteropError)) return error;
-  const { message, name: _, hint, ...fields } = error;
-  const both = hint === undefined ? remedy : `${hint} ${remedy}`;
-  return new (error.constructor as typeof InteropError)(`${message} ${remedy}`, {
-    ...fields,
-    cause: error,
-    hint: both,
-  });
+  const { message, name: _, hint: said, ...others } = error;
+  const hint = said === undefined ? remedy : `${said} ${remedy}`;
+  const fields = { ...others, cause: error, hint } as ErrorFields;
+  return new (error.constructor as typeof InteropError)(`${message} ${remedy}`, fields);
 }
 
 /** An edge that is closed, why, and what would open it. */

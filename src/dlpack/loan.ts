@@ -208,7 +208,8 @@ function signalOf({ tensor, place, access, version, deadlock }: Lending, name: s
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const signal = new Signal(name, "sigemptyset", 1, length, () => heldHere(signal.data, name) ?? deadlock?.());
+  const stuck: Deadlock = () => heldHere(signal.data, name) ?? deadlock?.();
+  const signal = new Signal(name, "sigemptyset", 1, length, stuck);
   const { data, callback, memory: { bytes } } = signal;
   const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
   const isCopied = route.steps.some(({ transfer }) => transfer === "copy");

@@ -142,7 +142,7 @@ Deno.test("fromDLPack() that refuses a loan's struct says how to take it back, a
     const address = loan.handOver();
     const refusal = assertThrows(() => fromDLPack(address, options), ArgumentError);
     assert(refusal.hint?.endsWith("call loan.takeBack()."), refusal.hint);
-    assert(refusal.message.endsWith(refusal.hint), refusal.message);
+    assert(refusal.message.endsWith(`${refusal.hint}`), refusal.message);
     const error = assertThrows(() => tensor[Symbol.dispose](), AccessError, "fromDLPack() has refused it");
     assert(error.hint?.endsWith("call loan.takeBack()."), error.hint);
     loan.takeBack(); // the end goes on in the background
