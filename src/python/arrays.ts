@@ -231,7 +231,8 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
     return withReference(within === undefined ? lend() : within(lend), (capsule) => {
       if (capsule === helping("none")) return overBuffer(object, contexts, access);
       const after = stream?.pending(); // most are over, and the end of the tensor would wait for the fence
-      return overCapsule(capsule, { contexts, access, after, type, version: isFresh(capsule, 1) ? 1 : 0 });
+      const version = isFresh(capsule, 1) ? 1 : 0;
+      return overCapsule(capsule, { contexts, access, after, type, version, isHeld: true });
     });
   });
 }
@@ -283,7 +284,7 @@ function overBuffer(object: Address, contexts: readonly Context[], asked: Access
   if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
   return allOrNothing("taking a buffer", (undo) => {
     const { address, layout, access } = bufferOf(object, asked, undo);
-    const tensor = host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access });
+    const tensor = host.attach({ handle: address, byteOffset: 0, memory: "host", isHeld: true }, layout, { access });
     givesBack(tensor, () => undoAll(undo, "releasing a buffer"));
     return tensor;
   });
