@@ -19,9 +19,10 @@ import { Resource } from "../core/life/resource.ts";
 import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
+import type { Route } from "../core/graph/route.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
 import { DISPOSE, forgetRefusal, heldHere, isTaken } from "./taken.ts";
-import { assertVersion, checks, DATA_TYPES, devices, MOST_DIMENSIONS } from "./types.ts";
+import { assertVersion, checks, DATA_TYPES, devices } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
 export interface ToDLPackOptions {
@@ -38,10 +39,6 @@ export interface ToDLPackOptions {
 }
 
 const OPTIONS: Names<ToDLPackOptions> = { access: true, stream: true, version: true };
-
-/** Where a struct is written before it is copied to memory that C reads. */
-const view = new DataView(new ArrayBuffer(DLManagedTensorVersioned.size + 16 * MOST_DIMENSIONS));
-const written = new Uint8Array(view.buffer);
 
 /** A struct of each version: how long it is, and what writes it. */
 const STRUCTS = [
@@ -210,26 +207,36 @@ function signalOf({ tensor, place, access, version, deadlock }: Lending, name: s
   const length = byteLength + 16 * shape.length;
   const stuck: Deadlock = () => heldHere(signal.data, name) ?? deadlock?.();
   const signal = new Signal(name, "sigemptyset", 1, length, stuck);
-  const { data, callback, memory: { bytes } } = signal;
-  const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
-  const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
+  const { data, callback, memory: { view } } = signal;
+  const { code, bits } = DATA_TYPES[dtype];
   write(view, 0, {
-    ...{ major: dl.DLPACK_MAJOR_VERSION, minor: dl.DLPACK_MINOR_VERSION },
-    ...{ manager_ctx: NULL, deleter: callback },
-    flags: readOnly | (isCopied ? dl.DLPACK_FLAG_BITMASK_IS_COPIED : 0n),
-    ...{ data: place.handle as Address, byte_offset: BigInt(place.byteOffset) },
-    ...{ device_type: place.type, device_id: place.ordinal },
-    ...{ ndim: shape.length, lanes: 1, ...DATA_TYPES[dtype] },
+    major: dl.DLPACK_MAJOR_VERSION,
+    minor: dl.DLPACK_MINOR_VERSION,
+    manager_ctx: NULL,
+    deleter: callback,
+    flags: flagsOf(access, route),
+    data: place.handle as Address,
+    device_type: place.type,
+    device_id: place.ordinal,
+    ndim: shape.length,
+    code,
+    bits,
+    lanes: 1,
     shape: data + BigInt(byteLength) as Address,
     strides: data + BigInt(byteLength + 8 * shape.length) as Address,
+    byte_offset: BigInt(place.byteOffset),
   });
   const size = sizeOf(dtype);
   for (let i = 0; i < shape.length; i++) {
     view.setBigInt64(byteLength + 8 * i, BigInt(shape[i]), true);
     view.setBigInt64(byteLength + 8 * (shape.length + i), BigInt(strides[i] / size), true);
   }
-  bytes.set(written.subarray(0, length));
   return signal;
+}
+
+function flagsOf(access: Access, { steps }: Route): bigint {
+  const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
+  return steps.some(({ transfer }) => transfer === "copy") ? readOnly | dl.DLPACK_FLAG_BITMASK_IS_COPIED : readOnly;
 }
 
 /** Types of devices that a consumer has no name for, and those that it reaches such memory by. */
@@ -277,7 +284,9 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
  * ```
  */
 export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
-  return lend(tensor, placeOf(tensor), options);
+  const { version = 1, access, stream } = optionsIn(options, OPTIONS);
+  assertVersion(version);
+  return lend(tensor, placeOf(tensor), version, access, stream);
 }
 
 /** What is known of a consumer. */
@@ -292,11 +301,11 @@ export interface Consumer {
 export function lend(
   tensor: Tensor,
   place: DevicePlace,
-  options: ToDLPackOptions,
+  version: 0 | 1,
+  asked: Access | undefined,
+  stream: ToDLPackOptions["stream"],
   { deadlock, readsOnly = false }: Consumer = {},
 ): DLPackLoan {
-  const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
-  assertVersion(version);
   const access = accessOf(asked, tensor.access);
   if (access === "write") throw checks.wrong("access", 'DLPack has no memory for "write" alone.');
   if (version === 0 && !readsOnly && !writes(access)) {
