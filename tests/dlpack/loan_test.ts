@@ -15,6 +15,7 @@ import { type DLPackLoan, fromDLPack, type FromDLPackOptions, toDLPack } from "@
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import type { Address } from "../../ffi/address.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
+import type { Route } from "../../src/core/graph/route.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { until } from "../conformance/bytes.ts";
 import { collect } from "../gc.ts";
@@ -47,6 +48,15 @@ Deno.test("toDLPack() describes the tensor in place", () => {
   assertEquals([code, bits, lanes, device_type, device_id], [dl.kDLInt, 16, 1, dl.kDLCPU, 0]);
   assertEquals([flags, major], [dl.DLPACK_FLAG_BITMASK_READ_ONLY, 1]);
   assertEquals(loan.device, { type: dl.kDLCPU, id: 0 });
+});
+
+Deno.test("toDLPack() flags what a map has copied", () => {
+  for (const transfer of ["alias", "migrate", "copy"] as const) {
+    using tensor = host.allocate(MATRIX);
+    tensor.arrivedBy({ steps: [{ transfer }] } as unknown as Route); // which no driver on this machine makes by a copy
+    using loan = toDLPack(tensor);
+    assertEquals(structOf(loan).flags, transfer === "copy" ? dl.DLPACK_FLAG_BITMASK_IS_COPIED : 0n, transfer);
+  }
 });
 
 for (const [dtype, code, bits] of DTYPES) {
