@@ -55,7 +55,7 @@ interface Lending {
   readonly access: Access;
   readonly version: 0 | 1;
   readonly order: Order;
-  readonly deadlock: Deadlock;
+  readonly consumer: Consumer;
 }
 
 /** Asked before this thread blocks until the release: the error where none would come then. */
@@ -77,6 +77,7 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #signal: Signal;
+  readonly #remedy: string;
   /** Kept for as long as the loan can be handed over: it would end with its tensor. */
   #tensor: Tensor | undefined;
 
@@ -89,6 +90,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.device = { type, id: ordinal };
     const name = `DLPack loan of ${of}`;
     this.#signal = signalOf(lending, name);
+    this.#remedy = lending.consumer.remedy ?? RELEASE;
     this.resource = loanOf(lending, name, this.#signal);
     try {
       grant.revokeConflicting(access);
@@ -121,6 +123,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.#release();
     this.resource.returnAfter(this.#signal.fence());
     this.resource.ending = "handed over";
+    this.resource.remedy = this.#remedy;
     for (const grant of this.resource.grants) grant.isForeign = true;
     return this.#signal.data;
   }
@@ -179,6 +182,8 @@ export class DLPackLoan extends Printed implements Disposable {
   }
 }
 
+const RELEASE = "Have the consumer of its DLPack struct release it, or call loan.takeBack() if that refused it.";
+
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
 function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal): Resource {
   const { grant, resource: { work } } = tensor;
@@ -201,7 +206,7 @@ function release({ memory }: Signal): void {
 }
 
 /** The struct, in memory that its deleter marks. */
-function signalOf({ tensor, place, access, version, deadlock }: Lending, name: string): Signal {
+function signalOf({ tensor, place, access, version, consumer: { deadlock } }: Lending, name: string): Signal {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
@@ -293,6 +298,8 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
 export interface Consumer {
   /** Whether it cannot release now. */
   readonly deadlock?: Deadlock;
+  /** What a program can do to have it release. */
+  readonly remedy?: string;
   /** It reads alone what comes by version 0, which cannot say so. */
   readonly readsOnly?: boolean;
 }
@@ -304,11 +311,11 @@ export function lend(
   version: 0 | 1,
   asked: Access | undefined,
   stream: ToDLPackOptions["stream"],
-  { deadlock, readsOnly = false }: Consumer = {},
+  consumer: Consumer = {},
 ): DLPackLoan {
   const access = accessOf(asked, tensor.access);
   if (access === "write") throw checks.wrong("access", 'DLPack has no memory for "write" alone.');
-  if (version === 0 && !readsOnly && !writes(access)) {
+  if (version === 0 && !consumer.readsOnly && !writes(access)) {
     const hint = "Lend it by version 1, or for writing.";
     throw checks.wrong("version", "a DLManagedTensor cannot say that it may only be read.", hint);
   }
@@ -325,5 +332,5 @@ export function lend(
     });
     if (fences.length > 0) order.waitFor(fences);
   }
-  return new DLPackLoan({ tensor, place, access, version, order, deadlock });
+  return new DLPackLoan({ tensor, place, access, version, order, consumer });
 }

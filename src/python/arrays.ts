@@ -128,10 +128,12 @@ function deadlock(): AccessError | undefined {
     "this wait could never end: Python has an array over the bytes, and no other thread runs it.",
     {
       ...{ api: API, fn: "toArray" },
-      hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
+      hint: `${REMEDY} Or await instead.`,
     },
   );
 }
+
+const REMEDY = "Dispose what toArray() returned, and delete what Python keeps of it.";
 
 /** A library has raised an exception, and did not release what it has taken: it may keep that for good. */
 function lostBy(library: ArrayLibrary): AccessError {
@@ -193,7 +195,7 @@ function lent(
     throw checks.wrong("access", `this version of ${library} takes no memory that it may only read.`, hint);
   }
   const order = stream === null || stream === ANY ? undefined : stream;
-  const loan = lend(tensor, place, version, access, order, { deadlock, readsOnly });
+  const loan = lend(tensor, place, version, access, order, { deadlock, readsOnly, remedy: REMEDY });
   try {
     return holding(() => given(loan, giverOf(library, place.type, place.ordinal, asked), library));
   } finally {

@@ -347,10 +347,9 @@ export class Grant {
     const purpose = this.resource?.purpose.name ?? this.holder;
     const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;
     const it = own === this.holder ? own : "that";
-    const end = this.resource?.wayOut ?? (own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`);
-    const hint = writes(this.access) || !reads(access)
-      ? end
-      : `${end} Until then they can be read: { access: "read" }.`;
+    const first = own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`;
+    const among = writes(this.access) || !reads(access) ? "" : ' Until then they can be read: { access: "read" }.';
+    const hint = this.resource?.wayOut ?? `${first}${among}`;
     return new AccessError(
       `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
       { api: "core", hint },
