@@ -151,7 +151,7 @@ export class ClLane implements Lane {
   refused(): void {
     this.#isLeftOut = false;
     this.#isFlushedWith = false;
-    for (const event of this.#takeWaits()) this.#keeping(() => releaseEvent(event));
+    for (const event of this.#takeWaits()) this.#release(event);
   }
 
   /** Fails the commands that still wait for gates. */
@@ -195,7 +195,11 @@ export class ClLane implements Lane {
       if (status > 0) break;
       this.#end(at, event, status);
     }
-    if (FailedEvents.count > 0) this.#keeping(() => this.#init.failed.sweep());
+    if (FailedEvents.count > 0) this.#sweepFailed();
+  }
+
+  #sweepFailed(): void {
+    this.#keeping(() => this.#init.failed.sweep());
   }
 
   /** Asks whether a mark is over, and hands all commands to the device. */
@@ -288,8 +292,16 @@ export class ClLane implements Lane {
       return;
     }
     log?.record(mark, event); // before its event is released
-    this.#keeping(() => releaseEvent(event));
-    for (const each of waited) this.#keeping(() => releaseEvent(each));
+    this.#release(event);
+    for (const each of waited) this.#release(each);
+  }
+
+  #release(event: ClEvent): void {
+    try {
+      releaseEvent(event);
+    } catch (error) {
+      this.#failure ??= { error };
+    }
   }
 
   /** Reports once that a command failed, and perhaps those from `first` on that have no events. */

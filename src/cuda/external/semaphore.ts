@@ -1,6 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
+import type { CudaDriver } from "../../../ffi/cuda_driver/functions.ts";
 import type { CUstream } from "../../../ffi/cuda_driver/handles.ts";
-import type { CudaEvent, CudaExternalSemaphore } from "../../../ffi/cuda_runtime/handles.ts";
+import type { CudaEvent, CudaExternalSemaphore, CudaStream } from "../../../ffi/cuda_runtime/handles.ts";
 import {
   CUexternalSemaphoreSignalParams,
   CUexternalSemaphoreWaitParams,
@@ -37,36 +38,45 @@ const out = new BigUint64Array(1);
 /** Room for the parameters of one semaphore: most calls have one. */
 const roomFor = (size: number, count = 1) => new DataView(new ArrayBuffer(count * size));
 
-const WAIT = {
+/** How a kind of command is made. Each has a native call of its own: V8 makes a call that is now one, now another, slowly. */
+interface Making {
+  readonly fn: string;
+  readonly submit: CudaDriver["cuWaitExternalSemaphoresAsync"];
+  readonly size: number;
+  readonly write: typeof writeCUexternalSemaphoreWaitParams;
+  readonly one: DataView<ArrayBuffer>;
+}
+
+const WAIT: Making = {
   fn: "cuWaitExternalSemaphoresAsync",
+  submit: (all, params, count, on) => cudaDriver().cuWaitExternalSemaphoresAsync(all, params, count, on),
   size: CUexternalSemaphoreWaitParams.size,
   write: writeCUexternalSemaphoreWaitParams,
   one: roomFor(CUexternalSemaphoreWaitParams.size),
-} as const;
-const SIGNAL = {
+};
+const SIGNAL: Making = {
   fn: "cuSignalExternalSemaphoresAsync",
+  submit: (all, params, count, on) => cudaDriver().cuSignalExternalSemaphoresAsync(all, params, count, on),
   size: CUexternalSemaphoreSignalParams.size,
   write: writeCUexternalSemaphoreSignalParams,
   one: roomFor(CUexternalSemaphoreSignalParams.size),
-} as const;
+};
 
 /** A sync is no semaphore: it is only waited for, and by no program's own hand. */
 function semaphoreCall(
-  { fn, size, write, one }: typeof WAIT | typeof SIGNAL,
+  { fn, submit, size, write, one }: Making,
   given: readonly (ExternalSemaphore | EglEvent)[],
   values: readonly bigint[],
 ): Call<CudaLane> {
   const semaphores = given as readonly ExternalSemaphore[];
   const count = semaphores.length;
-  return {
-    fn,
-    call(lane) {
-      const params = count === 1 ? one : roomFor(size, count);
-      for (let i = 0; i < count; i++) write(params, i * size, { fence_value: values[i], flags: 0 });
-      const handles = count === 1 ? semaphores[0].handles : BigUint64Array.from(semaphores, ({ handles: [it] }) => it);
-      return lane.onStream((stream) => cudaDriver()[fn](handles, params, count, stream as bigint as CUstream));
-    },
+  const handles = count === 1 ? semaphores[0].handles : BigUint64Array.from(semaphores, ({ handles: [it] }) => it);
+  const params = count === 1 ? one : roomFor(size, count);
+  const run = (stream: CudaStream) => {
+    for (let i = 0; i < count; i++) write(params, i * size, { fence_value: values[i], flags: 0 });
+    return submit(handles, params, count, stream as bigint as CUstream);
   };
+  return { fn, call: (lane) => lane.onStream(run) };
 }
 
 /**
