@@ -194,7 +194,8 @@ export class Semaphore extends NativeObject {
     if (this.kind === "binary") this.#assertFree(line);
     else this.#assertNext(line);
     const before = line.submitted;
-    const last = this.#value++;
+    const last = this.#value;
+    this.#value = this.kind === "binary" ? 1n : last + 1n;
     try {
       return this.#submitted(line.submitRaw(callOf()));
     } catch (error) {
