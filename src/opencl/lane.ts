@@ -16,6 +16,9 @@ import type { CommandLog } from "./queues/profiling.ts";
 /** This many new commands trigger a search for finished ones. */
 const SWEEP = 64;
 
+/** So many kernels without an event: more, and memory that waits for one of them would be freed much too late. */
+const FAR = 16;
+
 /** What a lane is made of. */
 export interface LaneInit {
   /** The context of its user events. */
@@ -26,6 +29,8 @@ export interface LaneInit {
   readonly events: LineEvents;
   /** The keeper of the events of failed commands. */
   readonly failed: FailedEvents;
+  /** True where a command that fails takes all that follow with it. */
+  readonly failsAsOne?: boolean;
   /** The log of its commands' times, if the queue keeps them. */
   readonly log?: CommandLog | undefined;
   /** Releases the queue. */
@@ -43,8 +48,8 @@ interface WaitList {
  *
  * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for them,
  * and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
- * ({@link ClLane.leaveOut}). A question about such a mark is about the next one that has an event, which may be later; or a
- * marker is submitted for it. For mappers.
+ * ({@link ClLane.leaveOut}); nor have most kernels, where the same is true of them. A question about such a mark is about
+ * the next one that has an event, which may be later; or a marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -69,6 +74,8 @@ export class ClLane implements Lane {
   /** The failures that the line knows of, of commands behind unfinished ones. */
   readonly #reported = new Set<number>();
   #sweepAt = SWEEP;
+  /** The newest mark that has an event. */
+  #told = 0;
   /** The newest mark that was handed to the device. */
   #flushed = 0;
   /** True if somebody has asked about a later one. */
@@ -118,6 +125,11 @@ export class ClLane implements Lane {
     return this.#isLeftOut ? NULL : this.slot;
   }
 
+  /** The slot of a kernel. */
+  get kernelSlot(): Address {
+    return this.#init.failsAsOne && this.newest - this.#told < FAR ? this.leaveOut() : this.slot;
+  }
+
   /** The next command's own call hands it to the device, and all before it. */
   flushWithNext(): void {
     this.#isFlushedWith = true;
@@ -165,7 +177,7 @@ export class ClLane implements Lane {
     if (this.#isFlushedWith) this.wasFlushed();
     this.#ring.tell(mark, fn);
     if (this.#isLeftOut) this.#ring.put(mark);
-    else ledger.add("opencl.cl_event");
+    else this.#hasEvent(mark);
     this.#isLeftOut = false;
     if (this.waitCount > 0) this.#waitLists.push({ mark, events: this.#takeWaits() });
     if (mark - this.over >= this.#sweepAt) {
@@ -266,10 +278,15 @@ export class ClLane implements Lane {
     if (at <= this.newest) return at;
     const fn = "clEnqueueMarkerWithWaitList";
     check(opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest)), fn);
-    ledger.add("opencl.cl_event");
+    this.#hasEvent(this.newest);
     this.#flushed = Math.min(this.#flushed, this.newest - 1); // the marker is not
     this.flush();
     return this.newest;
+  }
+
+  #hasEvent(mark: number): void {
+    this.#told = mark;
+    ledger.add("opencl.cl_event");
   }
 
   /** All commands are in the device's hands. */
