@@ -4,9 +4,13 @@ import { simulated } from "./external/on_simulated.ts";
 import { Foreign, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { type Fence, host, ledger, MapperGraph, NativeCallError, Semaphore } from "@samepage/interop";
-import type { OpenCLContext } from "@samepage/interop/opencl";
+import type { OpenCLContext, OpenCLQueue } from "@samepage/interop/opencl";
+import type { Call, LineEvents } from "../../src/core/contract.ts";
+import { Line } from "../../src/core/device/line.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { Resource } from "../../src/core/life/resource.ts";
+import { ClLane } from "../../src/opencl/lane.ts";
+import { opencl } from "../../src/opencl/library.ts";
 import { open } from "./help.ts";
 
 /** The device of the simulated driver. */
@@ -147,3 +151,35 @@ simulated("more of them than the ring has room for", async (cl) => {
   await reached(signals.at(-1)!);
   assert(first.reached() && signals.every((fence) => fence.reached()));
 });
+
+simulated("kernels of a driver whose commands fail as one share an event", async (cl) => {
+  await using queue = cl.createQueue();
+  using line = openLine(cl, queue);
+  const fn = "clEnqueueMarkerWithWaitList"; // stands for a kernel, and takes the same
+  const kernel: Call<ClLane> = {
+    fn,
+    call: (lane) => opencl()[fn](lane.queue, lane.waitCount, lane.waitList, lane.kernelSlot),
+  };
+  const before = events();
+  const fences = Array.from({ length: 16 }, () => line.line.submitRaw(kernel));
+  assertEquals(events(), before);
+  await reached(fences[7]); // by a marker behind all of them
+  assert(line.line.wasOver(fences[15].mark));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const gated = line.line.submitRaw(kernel, [host.signal(promise)]);
+  assertEquals(events(), before + 3, "the promise's, which the kernel holds as well, and its own");
+  const more = Array.from({ length: 100 }, () => line.line.submitRaw(kernel));
+  assertEquals(events(), before + 3 + 5, "every seventeenth has one");
+  resolve();
+  await reached(more[99]);
+  assert(gated.reached());
+  assertEquals(events(), before);
+});
+
+/** A line of its own on a queue. */
+function openLine({ driver }: OpenCLContext, { line: { lane }, resource }: OpenCLQueue) {
+  const { context, failed } = driver;
+  const open = (events: LineEvents) => new ClLane({ context, queue: lane.queue, events, failed, failsAsOne: true });
+  const line = new Line<ClLane>({ driver, name: "kernels", owners: [resource], open });
+  return { line, [Symbol.dispose]: () => line.resource.dispose() };
+}
