@@ -7,7 +7,7 @@ import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
 import { onThread } from "../core/native/thread_memory.ts";
-import { check, workError } from "./errors.ts";
+import { check, openclError, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
@@ -98,9 +98,10 @@ export class ClLane implements Lane {
     return gate === undefined || gate.settled ? undefined : gate;
   }
 
-  /** The event of an unfinished command, or of one behind it. */
-  eventAt(mark: number): ClEvent {
-    return this.#ring.event(this.#toldBy(mark));
+  /** The event of an unfinished command, or of one behind it; undefined where all has failed. */
+  eventAt(mark: number): ClEvent | undefined {
+    const at = this.#toldBy(mark);
+    return at > this.newest ? undefined : this.#ring.event(at);
   }
 
   /**
@@ -109,7 +110,7 @@ export class ClLane implements Lane {
    * it.
    */
   unfailedAt(mark: number): ClEvent | undefined {
-    for (let at = this.#toldBy(mark); at > this.over; at--) {
+    for (let at = Math.min(this.#toldBy(mark), this.newest); at > this.over; at--) {
       const event = this.#ring.event(at);
       if (event === 0n) continue; // left out
       const status = statusOf(event);
@@ -233,7 +234,8 @@ export class ClLane implements Lane {
   /** Hands all commands to the device. */
   flush(): void {
     if (this.#flushed === this.newest) return;
-    check(opencl().clFlush(this.queue), "clFlush");
+    const code = opencl().clFlush(this.queue);
+    if (code !== 0) return this.#lose(code, "clFlush");
     this.wasFlushed();
   }
 
@@ -241,6 +243,7 @@ export class ClLane implements Lane {
   block(mark: number): void {
     if (mark <= this.over) return;
     const at = this.#toldBy(mark);
+    if (at > this.newest) return;
     this.flush();
     checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
   }
@@ -249,6 +252,7 @@ export class ClLane implements Lane {
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.over) return;
     const event = this.eventAt(mark);
+    if (event === undefined) return;
     this.flush();
     check(opencl().clRetainEvent(event), "clRetainEvent");
     try {
@@ -272,12 +276,19 @@ export class ClLane implements Lane {
     throwAll([...kept, ...errors], "releasing a queue");
   }
 
-  /** The first mark from this one on that has an event: the newest command gets a marker's if there is none. */
+  /**
+   * The first mark from this one on that has an event: the newest command gets a marker's if there is none. Past the newest
+   * where all has failed.
+   */
   #toldBy(mark: number): number {
     const at = this.#ring.next(mark, this.newest);
     if (at <= this.newest) return at;
     const fn = "clEnqueueMarkerWithWaitList";
-    check(opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest)), fn);
+    const code = opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest));
+    if (code !== 0) {
+      this.#lose(code, fn);
+      return this.newest + 1;
+    }
     this.#hasEvent(this.newest);
     this.#flushed = Math.min(this.#flushed, this.newest - 1); // the marker is not
     this.flush();
@@ -319,6 +330,19 @@ export class ClLane implements Lane {
     } catch (error) {
       this.#failure ??= { error };
     }
+  }
+
+  /** The driver refuses even a marker: all that was submitted has failed, where commands fail as one. */
+  #lose(code: number, fn: string): void {
+    const error = openclError(code, fn);
+    if (!this.#init.failsAsOne) throw error;
+    const first = this.over + 1;
+    this.over = this.newest;
+    for (let at = first; (at = this.#ring.next(at, this.newest)) <= this.newest; at++) {
+      this.#release(this.#ring.event(at));
+    }
+    for (const { events } of this.#waitLists.splice(0)) events.forEach((event) => this.#release(event));
+    this.#init.events.failed(first, error, true);
   }
 
   /** Reports once that a command failed, and perhaps those from `first` on that have no events. */

@@ -2,7 +2,9 @@
 import { driver, flushed, told } from "./external/simulated.ts"; // first: it taps the libraries
 import { simulated } from "./external/on_simulated.ts";
 import { Foreign, maker } from "./external/foreign.ts";
-import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
+import { NULL } from "../../ffi/address.ts";
+import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
 import { type Fence, host, ledger, MapperGraph, NativeCallError, Semaphore } from "@samepage/interop";
 import type { OpenCLContext, OpenCLQueue } from "@samepage/interop/opencl";
 import type { Call, LineEvents } from "../../src/core/contract.ts";
@@ -176,10 +178,27 @@ simulated("kernels of a driver whose commands fail as one share an event", async
   assertEquals(events(), before);
 });
 
+simulated("where the driver refuses a marker, all kernels of such a line have failed", async (cl) => {
+  await using queue = cl.createQueue();
+  const fn = "clEnqueueMarkerWithWaitList";
+  const kernel: Call<ClLane> = { fn, call: (lane) => opencl()[fn](queue.handle, 0, NULL, lane.kernelSlot) };
+  const before = events();
+  const line = openLine(cl, queue, 0n as ClCommandQueue);
+  const fences = Array.from({ length: 20 }, () => line.line.submitRaw(kernel));
+  assertThrows(() => fences[19].reached(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
+  assertThrows(() => fences[0].waitSync(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
+  await assertRejects(() => fences[1].wait(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
+  assertEquals(events(), before);
+  await using words = cl.allocate(BYTES);
+  words.usedBy(fences[0]);
+  await assertRejects(() => words.finished(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
+  assertThrows(() => line[Symbol.dispose](), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
+});
+
 /** A line of its own on a queue. */
-function openLine({ driver }: OpenCLContext, { line: { lane }, resource }: OpenCLQueue) {
+function openLine({ driver }: OpenCLContext, { line: { lane }, resource }: OpenCLQueue, queue = lane.queue) {
   const { context, failed } = driver;
-  const open = (events: LineEvents) => new ClLane({ context, queue: lane.queue, events, failed, failsAsOne: true });
+  const open = (events: LineEvents) => new ClLane({ context, queue, events, failed, failsAsOne: true });
   const line = new Line<ClLane>({ driver, name: "kernels", owners: [resource], open });
   return { line, [Symbol.dispose]: () => line.resource.dispose() };
 }
