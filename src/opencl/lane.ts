@@ -7,7 +7,7 @@ import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
 import { onThread } from "../core/native/thread_memory.ts";
-import { check, openclError, workError } from "./errors.ts";
+import { check, LOST, openclError, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
@@ -332,10 +332,10 @@ export class ClLane implements Lane {
     }
   }
 
-  /** The driver refuses even a marker: all that was submitted has failed, where commands fail as one. */
+  /** The driver refuses a marker or a flush: all that was submitted has failed if the context is lost. */
   #lose(code: number, fn: string): void {
     const error = openclError(code, fn);
-    if (!this.#init.failsAsOne) throw error;
+    if (code !== LOST) throw error;
     const first = this.over + 1;
     this.over = this.newest;
     for (let at = first; (at = this.#ring.next(at, this.newest)) <= this.newest; at++) {

@@ -3,8 +3,6 @@ import { driver, flushed, told } from "./external/simulated.ts"; // first: it ta
 import { simulated } from "./external/on_simulated.ts";
 import { Foreign, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
-import { NULL } from "../../ffi/address.ts";
-import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
 import { type Fence, host, ledger, MapperGraph, NativeCallError, Semaphore } from "@samepage/interop";
 import type { OpenCLContext, OpenCLQueue } from "@samepage/interop/opencl";
 import type { Call, LineEvents } from "../../src/core/contract.ts";
@@ -156,21 +154,16 @@ simulated("more of them than the ring has room for", async (cl) => {
 
 simulated("kernels of a driver whose commands fail as one share an event", async (cl) => {
   await using queue = cl.createQueue();
-  using line = openLine(cl, queue);
-  const fn = "clEnqueueMarkerWithWaitList"; // stands for a kernel, and takes the same
-  const kernel: Call<ClLane> = {
-    fn,
-    call: (lane) => opencl()[fn](lane.queue, lane.waitCount, lane.waitList, lane.kernelSlot),
-  };
+  using line = openLine(cl, queue, true);
   const before = events();
-  const fences = Array.from({ length: 16 }, () => line.line.submitRaw(kernel));
+  const fences = Array.from({ length: 16 }, () => line.line.submitRaw(KERNEL));
   assertEquals(events(), before);
   await reached(fences[7]); // by a marker behind all of them
   assert(line.line.wasOver(fences[15].mark));
   const { promise, resolve } = Promise.withResolvers<void>();
-  const gated = line.line.submitRaw(kernel, [host.signal(promise)]);
+  const gated = line.line.submitRaw(KERNEL, [host.signal(promise)]);
   assertEquals(events(), before + 3, "the promise's, which the kernel holds as well, and its own");
-  const more = Array.from({ length: 100 }, () => line.line.submitRaw(kernel));
+  const more = Array.from({ length: 100 }, () => line.line.submitRaw(KERNEL));
   assertEquals(events(), before + 3 + 5, "every seventeenth has one");
   resolve();
   await reached(more[99]);
@@ -178,27 +171,36 @@ simulated("kernels of a driver whose commands fail as one share an event", async
   assertEquals(events(), before);
 });
 
-simulated("where the driver refuses a marker, all kernels of such a line have failed", async (cl) => {
-  await using queue = cl.createQueue();
-  const fn = "clEnqueueMarkerWithWaitList";
-  const kernel: Call<ClLane> = { fn, call: (lane) => opencl()[fn](queue.handle, 0, NULL, lane.kernelSlot) };
-  const before = events();
-  const line = openLine(cl, queue, 0n as ClCommandQueue);
-  const fences = Array.from({ length: 20 }, () => line.line.submitRaw(kernel));
-  assertThrows(() => fences[19].reached(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
-  assertThrows(() => fences[0].waitSync(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
-  await assertRejects(() => fences[1].wait(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
-  assertEquals(events(), before);
-  await using words = cl.allocate(BYTES);
-  words.usedBy(fences[0]);
-  await assertRejects(() => words.finished(), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
-  assertThrows(() => line[Symbol.dispose](), NativeCallError, "CL_INVALID_COMMAND_QUEUE");
-});
+for (const failsAsOne of [true, false]) {
+  const which = failsAsOne ? "without events" : "with an event each";
+  simulated(`where the context is lost, kernels ${which} have failed, and end`, async (cl) => {
+    await using queue = cl.createQueue();
+    await using words = cl.allocate(BYTES);
+    const line = openLine(cl, queue, failsAsOne);
+    const fences = Array.from({ length: 20 }, () => line.line.submitRaw(KERNEL));
+    words.usedBy(fences[0]);
+    driver.isLost = true;
+    const lost = [NativeCallError, "-9999"] as const;
+    assertThrows(() => fences[19].reached(), ...lost);
+    assertThrows(() => fences[0].waitSync(), ...lost);
+    await assertRejects(() => fences[1].wait(), ...lost);
+    await assertRejects(() => words.finished(), ...lost);
+    assertThrows(() => line[Symbol.dispose](), ...lost);
+    driver.isLost = false;
+  });
+}
+
+/** A marker stands for a kernel, and takes the same. */
+const KERNEL: Call<ClLane> = {
+  fn: "clEnqueueMarkerWithWaitList",
+  call: ({ queue, waitCount, waitList, kernelSlot }) =>
+    opencl().clEnqueueMarkerWithWaitList(queue, waitCount, waitList, kernelSlot),
+};
 
 /** A line of its own on a queue. */
-function openLine({ driver }: OpenCLContext, { line: { lane }, resource }: OpenCLQueue, queue = lane.queue) {
+function openLine({ driver }: OpenCLContext, { line: { lane }, resource }: OpenCLQueue, failsAsOne: boolean) {
   const { context, failed } = driver;
-  const open = (events: LineEvents) => new ClLane({ context, queue, events, failed, failsAsOne: true });
+  const open = (events: LineEvents) => new ClLane({ context, queue: lane.queue, events, failed, failsAsOne });
   const line = new Line<ClLane>({ driver, name: "kernels", owners: [resource], open });
   return { line, [Symbol.dispose]: () => line.resource.dispose() };
 }
