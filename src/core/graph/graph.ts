@@ -8,7 +8,7 @@ import { isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
-import { Mapped } from "../tensors/mapped.ts";
+import { lentBy, Mapped } from "../tensors/mapped.ts";
 import { ask, isStep, linesInWords, make, type Mapper, type ProbedStep } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, type Undo, unwind } from "../life/undo.ts";
@@ -367,11 +367,6 @@ function probeNow(
   const step = allowed(ask(mapper, source.described, target, access, waits), mapper, copies);
   if (isStep(step)) return step;
   throw noRoute(source.name, nameOf(target), [step]);
-}
-
-function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
-  if (grants.length === 1) return [grants[0].lend(access, grants[0].start, grants[0].end, name)];
-  return grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
 }
 
 /**

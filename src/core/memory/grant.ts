@@ -188,6 +188,11 @@ export class Grant {
     if (lends.size > 0) this.#mayKeep(lends);
   }
 
+  /** @internal True for bytes that another owner has lent to other code, and keeps until that has released them. */
+  get isOnLoan(): boolean {
+    return this.allocation.lends.some(this.start, this.end, "all", ({ resource }) => resource!.held);
+  }
+
   /** Other code that was lent bytes for reading may hand them on for writing: then the loan is not {@link loan}. */
   #mayKeep(lends: Ranges<Grant>): void {
     lends.some(this.start, this.end, "all", (lent) => {
