@@ -1,7 +1,11 @@
 // A 1080p NV12 AVFrame: FFmpeg's to the host's tensors, and the host's memory to an AVFrame.
 
-import { host, imageInfo, MapperGraph } from "@samepage/interop";
+import { type Frame, host, imageInfo, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import type { Address } from "../ffi/address.ts";
+import { avFrames } from "../src/ffmpeg/fields.ts";
+import { avutil } from "../src/ffmpeg/library.ts";
+import { libc } from "../src/core/native/libc.ts";
 import { buildFrames, CFrame, inC } from "../tests/ffmpeg/frames.ts";
 import { ffmpegC as c } from "./harness/c.ts";
 import { figure } from "./harness/figure.ts";
@@ -11,6 +15,8 @@ import { Missing } from "./harness/program.ts";
 import { here } from "./harness/way.ts";
 
 const missing = await buildFrames();
+
+const PICTURE = ["nv12", 1920, 1080] as const;
 
 interface Opened {
   readonly ffmpeg: FFmpegContext;
@@ -26,6 +32,46 @@ function open(): Opened {
   return opened = { ffmpeg, graph: new MapperGraph([host, ffmpeg]) };
 }
 
+/** The native calls that samepage makes for an AVFrame in the C library's heap, and nothing around them. */
+function callsAlone() {
+  open();
+  const pointer = CFrame.picture(...PICTURE).pointer as Address;
+  const { av_frame_alloc, av_frame_is_writable, av_frame_ref, av_frame_unref } = avutil().fns;
+  const { sbrk, memcpy } = libc();
+  const own = av_frame_alloc();
+  const struct = new Uint8Array(avFrames().byteLength);
+  const length = BigInt(struct.length);
+  return {
+    run(count: number) {
+      for (let i = 0; i < count; i++) {
+        if (pointer >= sbrk(0n)) throw new Error("it is not in the heap");
+        memcpy(struct, pointer, length); // is it an AVFrame?
+        av_frame_is_writable(pointer);
+        av_frame_ref(own, pointer);
+        memcpy(struct, own, 24n); // what its AVBufferRef says
+        av_frame_unref(own);
+      }
+    },
+  };
+}
+
+/** An AVFrame is attached, mapped to the host, and both end. */
+function toHost(usePlanes: (frame: Frame) => void) {
+  const { ffmpeg, graph } = open();
+  const { pointer } = CFrame.picture(...PICTURE);
+  return {
+    run(count: number) {
+      for (let i = 0; i < count; i++) {
+        const frame = ffmpeg.attach(pointer);
+        const mapped = graph.map(frame, host, { access: "read" });
+        usePlanes(mapped);
+        mapped[Symbol.dispose](); // two `using` of V8's take 150 ns by themselves
+        frame[Symbol.dispose]();
+      }
+    },
+  };
+}
+
 figure({
   id: "ffmpeg-attach",
   title: "attach an AVFrame and release it",
@@ -35,7 +81,7 @@ figure({
     c("reference"),
     here("samepage", () => {
       const { ffmpeg } = open();
-      const { pointer } = CFrame.picture("nv12", 1920, 1080);
+      const { pointer } = CFrame.picture(...PICTURE);
       return {
         run(count) {
           for (let i = 0; i < count; i++) ffmpeg.attach(pointer)[Symbol.dispose]();
@@ -52,21 +98,9 @@ figure({
   ignore: missing !== undefined,
   ways: [
     c("reference"),
-    here("samepage", () => {
-      const { ffmpeg, graph } = open();
-      const { pointer } = CFrame.picture("nv12", 1920, 1080);
-      return {
-        run(count) {
-          for (let i = 0; i < count; i++) {
-            const frame = ffmpeg.attach(pointer);
-            const mapped = graph.map(frame, host, { access: "read" });
-            readBoth(mapped.planes);
-            mapped[Symbol.dispose](); // two `using` of V8's take 150 ns by themselves
-            frame[Symbol.dispose]();
-          }
-        },
-      };
-    }),
+    here("samepage", () => toHost(({ planes }) => readBoth(planes))),
+    here("samepage, without its planes", () => toHost(() => {})),
+    here("Deno, the calls alone", callsAlone),
   ],
 });
 

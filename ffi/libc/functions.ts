@@ -82,6 +82,9 @@ export interface LibC {
   /** `void *memcpy(void *restrict dest, const void *restrict src, size_t n)` */
   memcpy(dest: BufferSource | null, src: Address, n: bigint): Address;
 
+  /** `void *sbrk(intptr_t delta)` */
+  sbrk(delta: bigint): Address;
+
   /** `int sched_yield(void)` */
   sched_yield(): number;
 

@@ -50,6 +50,8 @@ export const SYMBOLS = {
   signalfd: { parameters: ["i32", "u64", "i32"], result: "i32" },
   // void *memcpy(void *restrict dest, const void *restrict src, size_t n)
   memcpy: { parameters: ["buffer", "u64", "usize"], result: "u64" },
+  // void *sbrk(intptr_t delta)
+  sbrk: { parameters: ["i64"], result: "u64" },
   // int sched_yield(void)
   sched_yield: { parameters: [], result: "i32" },
   // __pid_t getpid(void)

@@ -64,6 +64,9 @@ export function object<T>(given: T, argument: string): T & object {
   throw unexpected(argument, "an object", given);
 }
 
+/** What a parameter of options is where a program gives none: there is nothing to check. */
+export const NO_OPTIONS: Readonly<Record<string, never>> = {};
+
 export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**
@@ -71,6 +74,7 @@ export type Names<T> = { readonly [N in keyof T]-?: unknown };
  * AbortSignal in place of `{ signal }`. @throws {ArgumentError} if it is no object of options, or has an unknown name.
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
+  if (given === NO_OPTIONS) return given;
   if (!isPlain(object(given, argument)) && !Object.keys(names).some((name) => Object.hasOwn(given, name))) {
     throw unexpected(argument, `{ ${Object.keys(names).join(", ")} }`, given);
   }

@@ -214,8 +214,10 @@ export interface Offer<What = ByteRange> {
   sample?(what: What): SampleClass;
   /** Finds out, once and by native calls, what `refuse` and `judge` have to know; not for memory that is refused already. */
   prepare?(what: What): void;
-  /** The verdict on this memory; `transfer` if left out. */
+  /** The verdict on this memory, where it is not the same for all; {@link verdict} if left out. */
   judge?(what: What): Verdict;
+  /** The verdict on all memory; `transfer` if left out. */
+  readonly verdict?: Verdict;
   /**
    * An export of bytes that the CPU cannot see, in place of `Memory.export`: host memory for a copy of the first `byteLength`
    * bytes, which the core makes and lends. Nothing in the result may reach the tensor, because the map keeps it.

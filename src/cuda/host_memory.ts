@@ -123,7 +123,7 @@ export function hostPorts<C extends SampleContext>(
     judge: ({ allocation }) => context.proofs.judge(classOf(allocation)),
   };
   return {
-    exports: [byAddress, dmaBufOffer(context), { kind: "cuda-pointer", device: context.id, judge: () => SAME_ADDRESS }],
+    exports: [byAddress, dmaBufOffer(context), { kind: "cuda-pointer", device: context.id, verdict: SAME_ADDRESS }],
     imports: [],
     export(tensor, kind, byteLength, access) {
       if (kind === "cuda-pointer") return { port: new Port(kind, { value: tensor.address, byteLength }) };

@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { type Names, NO_OPTIONS, optionsIn } from "../core/argument.ts";
 import type { FileSource } from "../core/file_source.ts";
 import type { Memory } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -118,7 +118,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if FFmpeg has no memory.
    */
-  attach(pointer: bigint, options: MediaAttach = {}): Frame {
+  attach(pointer: bigint, options: MediaAttach = NO_OPTIONS): Frame {
     return attachingMedia(this, checks, pointer, options, (address, wanted) => {
       return attachedFrame(this, this.#hardware, address, wanted);
     });

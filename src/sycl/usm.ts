@@ -61,7 +61,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
       imports: [{
         kind: "host-pointer",
         from: "host",
-        judge: () => SAME_ADDRESS,
+        verdict: SAME_ADDRESS,
         refuse: () =>
           context.device.usm.system ? undefined : {
             reason: `${context.name} does not use the host's own memory in place (usm_system_allocations).`,
@@ -120,7 +120,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
 function systemOf(usm: SyclUsm): Offer {
   const refuse = ({ allocation: { block } }: ByteRange) =>
     block.kind === usm.home.kind ? { reason: `it is unified memory of ${usm.context.name}.` } : undefined;
-  return { kind: "host-view", refuse, judge: () => SAME_ADDRESS };
+  return { kind: "host-view", refuse, verdict: SAME_ADDRESS };
 }
 
 type Pattern = number | bigint | Uint8Array<ArrayBuffer>;

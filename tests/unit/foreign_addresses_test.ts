@@ -8,6 +8,7 @@ import {
   foreignAddresses,
   probeObject,
 } from "../../src/core/native/foreign_addresses.ts";
+import { libc } from "../../src/core/native/libc.ts";
 import { mappingCount } from "../../src/core/native/mappings.ts";
 
 const GIB = 2 ** 30;
@@ -81,4 +82,13 @@ Deno.test("probeObject() sees every byte of an object, wherever a page ends in i
     }
   }
   unmapPages(pages, PAGE);
+});
+
+Deno.test("probeObject() accepts what lies in the C library's heap, and nothing before or behind it", () => {
+  const list = Deno.readTextFileSync("/proc/self/maps");
+  const start = BigInt(`0x${/^([0-9a-f]+)-.* \[heap\]$/m.exec(list)![1]}`);
+  const probe = (address: bigint) => probeObject(address as Address, 200, "test", "pointer");
+  const end = (libc().sbrk(0n) + BigInt(PAGE - 1)) / BigInt(PAGE) * BigInt(PAGE);
+  for (const inside of [start, start + BigInt(PAGE - 100), end - 200n]) probe(inside);
+  for (const outside of [1n, end - 100n, end]) assertThrows(() => probe(outside), ArgumentError, "cannot be read");
 });

@@ -55,6 +55,7 @@ export const libc: Library = {
     "process_vm_readv",
     { name: "signalfd", address: ["mask"] },
     { name: "memcpy", address: ["src"] },
+    "sbrk",
     "sched_yield",
     "getpid",
     "setenv",

@@ -1,6 +1,6 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { aKind, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
+import { aKind, literal, type Names, NO_OPTIONS, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll, withRemedy } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
@@ -216,7 +216,6 @@ function heldBy(source: Mapped, access: Access): AccessError | undefined {
   }
 }
 
-const NO_OPTIONS: MapOptions = {};
 const NOTHING_ASKED: Asked = { access: undefined, after: undefined, copy: undefined };
 
 /** Only a list that never ends has more contexts or mappers. */

@@ -47,6 +47,10 @@ export interface Between<What> extends Ends<What> {
   readonly pairs: readonly OfferPair<What>[];
   /** True if a pair may need an experiment, or a question to the kernel, before it is judged. */
   readonly findsOut: boolean;
+  /** The first pair, if neither of its offers asks which memory it is. */
+  readonly forAll: OfferPair<What> | undefined;
+  /** The step by that pair of memory that has nothing to wait for; set when it was first made. */
+  stepForAll?: PairStep<What>;
 }
 
 /** Keyed by source, then target. The list has at most two entries: one for bytes, one for images. */
@@ -67,9 +71,14 @@ export function between<What>(
   const findsOut = pairs.some(({ out, into }) =>
     out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined
   );
-  const found = { ...ends, pairs, findsOut };
+  const forAll = pairs.length > 0 && asksNothing(pairs[0].out) && asksNothing(pairs[0].into) ? pairs[0] : undefined;
+  const found = { ...ends, pairs, findsOut, forAll };
   ofSource.set(to, [found, ...known.slice(0, 1)] as readonly Between<unknown>[] as readonly Between<never>[]);
   return found;
+}
+
+function asksNothing<What>({ fdAccess, takes, closed, refuse, sample, prepare, judge }: Offer<What>): boolean {
+  return [fdAccess, takes, closed, refuse, sample, prepare, judge].every((asks) => asks === undefined);
 }
 
 function findPairs<What>({ from, to, exports, imports }: Ends<What>): OfferPair<What>[] {
@@ -131,7 +140,9 @@ export function preparePairs<What extends Subject>(mapper: Mapper, ends: Between
   }
 }
 
-interface PairStep extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "evidence"> {
+/** A step by a pair of offers. */
+export interface PairStep<What> extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "evidence"> {
+  readonly pair: OfferPair<What>;
   /** How many of the two sides move the bytes. */
   readonly moves: number;
 }
@@ -143,7 +154,7 @@ export function stepBy<What extends Subject>(
   pair: OfferPair<What>,
   what: What,
   waits: readonly Fence[],
-): PairStep | Reason {
+): PairStep<What> | Reason {
   const sample = sampleOf(pair, ends, what);
   const shown = sample && judgeShared(mapper, ends.from, ends.to, sample);
   if (shown !== undefined && shown !== UNPROVEN && !shown.aliases) {
@@ -155,6 +166,7 @@ export function stepBy<What extends Subject>(
   const left = unordered(waits, pair.into.orders, portsOf(ends.from)!.line);
   const waitReason = whyHostWaits(out.transfer, ends, pair, left);
   return {
+    pair,
     transfer,
     hostWait: waitReason !== undefined,
     waitReason,
@@ -171,7 +183,7 @@ interface Found {
 
 /** @param shown the verdict of an experiment with both APIs, if there was one */
 function sideOf<What>(offer: Offer<What>, shown: Verdict | undefined, what: What): Found {
-  const verdict = shown ?? offer.judge?.(what);
+  const verdict = shown ?? offer.judge?.(what) ?? offer.verdict;
   const aliases = verdict === undefined ? offer.transfer === undefined : verdict.aliases;
   return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence: verdict?.evidence };
 }

@@ -23,6 +23,7 @@ import {
   between,
   type OfferPair,
   openPair,
+  type PairStep,
   preparePairs,
   refuseEnd,
   refuseNoPair,
@@ -182,14 +183,29 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     const by = this.#by;
     const edge = this.#edge;
     const ends = endsOf(by, source.target, target);
-    const pair = refuse(by, source, access, ends) ?? openPair(ends.pairs, by.subjectOf(source));
-    if ("reason" in pair) return { edge, ...pair };
-    const stepped = stepBy(this, ends, pair, by.subjectOf(source), waits);
+    const known = waits.length === 0 && areOpen(ends) ? ends.stepForAll : undefined;
+    const stepped = known ?? this.#stepped(source, access, waits, ends);
     if ("reason" in stepped) return { edge, ...stepped };
-    const { transfer, hostWait, waitReason, evidence, moves } = stepped; // a spread would take as long as all else here
-    const bytesMoved = moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
+    const { pair, transfer, hostWait, waitReason, evidence, moves } = stepped; // a spread would take as long as all else here
+    const bytesMoved = moves === 0 ? 0 : moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
     const result = new Described(target, access, by.planesIn(source, transfer, pair), source.info);
     return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, pair };
+  }
+
+  #stepped(
+    source: Described,
+    access: Access,
+    waits: readonly Fence[],
+    ends: Between<What>,
+  ): PairStep<What> | Reason {
+    const by = this.#by;
+    const pair = refuse(by, source, access, ends) ?? openPair(ends.pairs, by.subjectOf(source));
+    if ("reason" in pair) return pair;
+    const stepped = stepBy(this, ends, pair, by.subjectOf(source), waits);
+    if (waits.length === 0 && pair === ends.forAll && refusesNone(by, ends) && !("reason" in stepped)) {
+      ends.stepForAll = stepped;
+    }
+    return stepped;
   }
 
   map(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
@@ -240,6 +256,16 @@ function refuse<What extends Subject>(
     refuseEnd(ends.to, lackingOf(by, ends.to, true)) ?? by.refuse?.(source, ends.to) ??
     from!.refuse?.(source, access) ??
     to!.refuse?.(source, access, from!.formatOf?.(source));
+}
+
+/** True if neither side would refuse memory that is not there for all of it. */
+function refusesNone<What extends Subject>(by: Manner<What>, { from, to }: Between<What>): boolean {
+  return by.refuse === undefined && by.portsAt(from)!.refuse === undefined && by.portsAt(to)!.refuse === undefined;
+}
+
+/** True unless one side was disposed. */
+function areOpen({ from, to }: Between<never>): boolean {
+  return from.context.resource?.isLive !== false && to.context.resource?.isLive !== false;
 }
 
 /** The function that the edge would call, if the backend left it out. */

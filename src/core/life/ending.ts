@@ -26,8 +26,10 @@ export function begin(resource: Resource, by?: Resource): boolean {
 function close(resource: Resource, by: Resource | undefined): boolean {
   if (resource.state !== "live") return false;
   resource.state = "closing";
-  resource.endedBy = by?.name;
-  resource.ending = by?.ending ?? resource.ending;
+  if (by !== undefined) {
+    resource.endedBy = by.name;
+    resource.ending = by.ending;
+  }
   try {
     resource.hooks?.giveUp();
   } catch (error) {

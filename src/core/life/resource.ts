@@ -95,10 +95,11 @@ export class Resource extends Printed {
   /** How far its end has come. */
   state: ResourceState = "live";
 
-  /** @internal The program's calls that made it, where those are traced. */
-  readonly origin: string | undefined = originOf();
+  // The rest is for the files of this folder. What few resources have is declared, and set on those alone: to set it on all
+  // would take a tenth of the time that it takes to make one, and to read what is not set costs nothing.
 
-  // The rest is for the files of this folder.
+  /** @internal The program's calls that made it, where those are traced. */
+  declare readonly origin?: string | undefined;
 
   /** @internal Where its object is among those that the garbage collector may have to end. */
   place: number = NOWHERE;
@@ -110,34 +111,34 @@ export class Resource extends Printed {
   /** @internal How many of them were asked for. */
   step = 0;
   /** @internal What else its end has to do. */
-  readonly hooks: EndHooks | undefined;
+  declare readonly hooks?: EndHooks;
   /** @internal Its newest dependent. */
   newest: Link | undefined;
   /** @internal Its owners. */
   memberships: Link | undefined;
   /** @internal The promises that it is lent to. */
-  holds: Set<Promise<void>> | undefined;
+  declare holds?: Set<Promise<void>>;
   /** @internal The resource of the route's step before; it ends after this one. */
-  intermediate: Resource | undefined;
+  declare intermediate?: Resource | undefined;
   /** @internal True if its end has begun the intermediate's. */
-  drivesIntermediate = false;
+  declare drivesIntermediate?: boolean;
   /** @internal The name of the owner that it was disposed with. */
-  endedBy: string | undefined;
+  declare endedBy?: string;
   /** What happened to it, in messages, if it was disposed by something that has a name of its own: `"published"`. */
   ending: string = "disposed";
   /** The name of what has taken it over, which alone may use it from then on. */
-  takenBy: string | undefined;
+  declare takenBy?: string | undefined;
   /** @internal What a program can do to have it end, where something else has to end it. */
-  remedy: string | undefined;
+  declare remedy?: string | undefined;
   /** @internal True once `disposeAsync` reports its end to the program. */
-  awaited = false;
+  declare awaited?: boolean;
   /** @internal What has failed, and was not reported yet. */
   failures: readonly Failed[] = NONE_FAILED;
   /** @internal What waits for its work have thrown: its end does not throw that again. */
-  thrown: Set<unknown> | undefined;
+  declare thrown?: Set<unknown>;
+  /** @internal What it is an intermediate of, or a part of one, and which part. */
+  declare madeFor?: { readonly resource: Resource; readonly part?: number };
   readonly #parts: readonly Resource[];
-  #madeFor: Resource | undefined;
-  #part: number | undefined;
   /** True once a blocking dispose has driven its end, or left it to the background. */
   #blocked = false;
 
@@ -148,7 +149,9 @@ export class Resource extends Printed {
     this.grants = grants;
     this.undo = undo;
     this.giveBack = giveBack;
-    this.hooks = hooks;
+    if (hooks !== undefined) this.hooks = hooks;
+    const origin = originOf();
+    if (origin !== undefined) this.origin = origin;
     this.#parts = parts;
     for (let i = 0; i < parts.length; i++) adopt(this, parts[i]);
     for (let i = 0; i < grants.length; i++) {
@@ -181,7 +184,7 @@ export class Resource extends Printed {
    * True once its bytes are on their way back, and only work in flight holds them; for an intermediate, its owner's.
    */
   get onTheWayBack(): boolean {
-    if (this.state === "live") return this.#madeFor?.onTheWayBack ?? false;
+    if (this.state === "live") return this.madeFor?.resource.onTheWayBack ?? false;
     return this.state === "returning" || (this.state === "closing" && !this.held);
   }
 
@@ -192,9 +195,9 @@ export class Resource extends Printed {
 
   /** The resource that it was made for: itself, unless it is an intermediate of a longer map, or a part of one. */
   get purpose(): Resource {
-    const made = this.#madeFor?.purpose;
-    if (made === undefined) return this;
-    return this.#part === undefined ? made : made.#parts[this.#part] ?? made;
+    if (this.madeFor === undefined) return this;
+    const { resource: { purpose }, part } = this.madeFor;
+    return part === undefined ? purpose : purpose.#parts[part] ?? purpose;
   }
 
   /** True while recorded work is unfinished. */
@@ -253,8 +256,8 @@ export class Resource extends Printed {
   /** Ends `intermediate`, the result of the route's step before, after itself. */
   own(intermediate: Resource): void {
     if (this.intermediate !== undefined) return this.intermediate.own(intermediate); // a chain has made one already
-    intermediate.#madeFor = this;
-    for (const [i, part] of intermediate.#parts.entries()) [part.#madeFor, part.#part] = [this, i];
+    intermediate.madeFor = { resource: this };
+    for (const [i, part] of intermediate.#parts.entries()) part.madeFor = { resource: this, part: i };
     this.intermediate = intermediate;
   }
 
@@ -334,7 +337,7 @@ export class Resource extends Printed {
 
   /** Ends it (an intermediate: what it was made for) from a finalizer: in the background, with a warning. */
   finalize(): void {
-    if (this.state === "live" && this.#madeFor !== undefined) return this.#madeFor.finalize();
+    if (this.state === "live" && this.madeFor !== undefined) return this.madeFor.resource.finalize();
     const [inUse] = this.state === "live" ? this.holds ?? [] : [];
     if (inUse !== undefined) return void inUse.then(() => this.finalize()); // its call's promise may be all that is held
     const holdsNothing = this.#parts.length > 0 && this.#parts.every((part) => !part.isLive);
@@ -348,19 +351,19 @@ export class Resource extends Printed {
 
   /** Drives an end that has begun (for an intermediate: the end of its purpose), blocking. @throws all failures. */
   settle(): void {
-    if (this.state === "live") return this.#madeFor?.settle();
+    if (this.state === "live") return this.madeFor?.resource.settle();
     driveSync(this);
   }
 
   /** The same where only commands that give the bytes back are left; else it waits for nothing. @throws all failures. */
   settleIfOver(): void {
-    if (this.state === "live") return this.#madeFor?.settleIfOver();
+    if (this.state === "live") return this.madeFor?.resource.settleIfOver();
     driveIfOver(this);
   }
 
   /** The same as `settle` without blocking the event loop. The bytes keep a failure. */
   async settleAsync(): Promise<void> {
-    if (this.state === "live") await this.#madeFor?.settleAsync();
+    if (this.state === "live") await this.madeFor?.resource.settleAsync();
     else await driveInBackground(this, waitPatiently);
   }
 }

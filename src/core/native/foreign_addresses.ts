@@ -2,7 +2,7 @@ import { type Address, asNumber } from "../../../ffi/address.ts";
 import { EBADF, EFAULT, ENOMEM } from "../../../ffi/libc/errors.ts";
 import { ArgumentError, NativeCallError } from "../errors.ts";
 import { allOrNothing, type Undo } from "../life/undo.ts";
-import { Budget, type Kernel, mappingCount, readOnlyIn, type Shares, textOf } from "./mappings.ts";
+import { Budget, type Kernel, mappingCount, readOnlyIn, type Shares, startOfHeap, textOf } from "./mappings.ts";
 import { isVacant, PAGE, reservePages, unmapPages } from "./blocks.ts";
 import { MADV_POPULATE_WRITE } from "../../../ffi/libc/constants.ts";
 import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
@@ -203,6 +203,7 @@ export function probeEnds(address: Address, byteLength: number, isWritten: boole
 }
 
 function areEndsReadable(address: Address, byteLength: number): boolean {
+  if (isInHeap(address, byteLength)) return true;
   if (!isReadable(address)) return false;
   return inPage(address) + byteLength <= PAGE || isReadable(address + BigInt(byteLength) - MASK_BYTES as Address);
 }
@@ -214,6 +215,19 @@ function inPage(address: bigint): number {
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
+
+/** Where the heap begins; undefined until somebody has asked. */
+let heap: number | undefined;
+
+/**
+ * True in the C library's heap, all of which is there, up to the program break. The C library knows that by itself: to ask
+ * the kernel takes longer than to attach an object, and the code behind a call of the kernel runs slower for a while.
+ */
+function isInHeap(address: Address, byteLength: number): boolean {
+  heap ??= startOfHeap();
+  const at = asNumber(address);
+  return at >= heap && at + byteLength <= asNumber(libc().sbrk(0n));
+}
 
 /** What signalfd() reads. */
 const MASK_BYTES = 8n;

@@ -151,6 +151,16 @@ function mappingsOf(address: Address, byteLength: number): Mapping[] {
   return found;
 }
 
+/** Field 47 of /proc/self/stat, of which the second is the program's name, in brackets. */
+const START_OF_HEAP = 47 - 3;
+
+/** Where the process's heap begins, which reaches to the program break; beyond all addresses if the kernel does not say. */
+export function startOfHeap(): number {
+  const stat = textOf("/proc/self/stat");
+  const start = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_OF_HEAP]);
+  return start > 0 ? start : Infinity;
+}
+
 /** The text of a short file of the system, such as /proc/…, as far as it can be read. It needs only --allow-ffi. */
 export function textOf(path: string): string {
   const fd = libc().open(cString(path), O_RDONLY | O_CLOEXEC, 0);

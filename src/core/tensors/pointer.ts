@@ -14,8 +14,8 @@ export function samePointers<T extends Tensor & { readonly address: Address }>(
   tensor: (init: TensorInit<Address>) => T,
 ): Memory<T, Address> {
   return {
-    exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
-    imports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
+    exports: [{ kind: "host-pointer", verdict: SAME_ADDRESS }],
+    imports: [{ kind: "host-pointer", verdict: SAME_ADDRESS }],
     import: ({ value }) => ({ handle: value as Address }),
     tensor,
     addressOf: firstElement,

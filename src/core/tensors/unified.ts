@@ -272,8 +272,8 @@ export function unifiedPorts<T extends PointerTensor>(
     judge: ({ allocation }) => ({ aliases: false, evidence: whyCopied(usm, usm.blockOf(allocation)!) }),
     stage: (tensor, byteLength) => staged(usm, (tensor as PointerTensor).address, byteLength),
   };
-  const toPeer: Offer = { kind: POINTER, refuse: refuseOther, judge: () => SAME_ADDRESS };
-  const fromPeer = (from: string): Offer => ({ kind: POINTER, from, refuse: refuseFar, judge: () => SAME_ADDRESS });
+  const toPeer: Offer = { kind: POINTER, refuse: refuseOther, verdict: SAME_ADDRESS };
+  const fromPeer = (from: string): Offer => ({ kind: POINTER, from, refuse: refuseFar, verdict: SAME_ADDRESS });
   return {
     exports: [byAddress, byCopy, ...exports, ...peer === undefined ? [] : [toPeer]],
     imports: [...imports, ...peer === undefined ? [] : [fromPeer(peer)]],

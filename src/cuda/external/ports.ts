@@ -35,7 +35,7 @@ export function devicePorts(
   const imports = new Imports<ExternalMemory>(undo);
   return {
     ...exports,
-    exports: [...exports.exports, { kind: "host-view", transfer: "copy", judge: () => FAR, stage: stageOn(context) }],
+    exports: [...exports.exports, { kind: "host-view", transfer: "copy", verdict: FAR, stage: stageOn(context) }],
     imports: [
       { kind: KIND, device: onlyUuid(context), refuse: refuseOwn },
       { kind: "gl-buffer", device: onlyUuid(context), orders: true },

@@ -49,7 +49,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
       const { slot, shape } = matOver(this, layout, address, resource.name, resource.undo);
       return new OpenCVMat({ target: this, resource, layout, address, parent, slot, shape });
     }),
-    imports: [{ kind: "host-pointer", from: "host", judge: () => SAME_ADDRESS }],
+    imports: [{ kind: "host-pointer", from: "host", verdict: SAME_ADDRESS }],
     byPlane: true,
     refuse: (source) => source.target === this ? undefined : this.#refuse(source),
   };
