@@ -1,13 +1,15 @@
 /** Every native call of EGL's and OpenGL ES's fails once: what comes of it is typed, and nothing stays behind. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { host, MapperGraph } from "../../mod.ts";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { NULL } from "../../ffi/address.ts";
+import { ArgumentError, host, MapperGraph } from "../../mod.ts";
 import { EglContext, eglDevices } from "../../src/egl/mod.ts";
-import { EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
+import { EGL_CONTEXT_MAJOR_VERSION, EGL_NONE, EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
 import { createSync, destroySync, type Sync } from "../../src/egl/lane.ts";
+import { egl } from "../../src/egl/library.ts";
 import { frameOver } from "../egl/external.ts";
 import { bytesOf, missing } from "../egl/help.ts";
 import { sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
+import { Counted, installTap } from "./tap.ts";
 
 installTap();
 const reason = missing();
@@ -55,6 +57,37 @@ function test(name: string, operation: (there: There) => unknown): void {
 }
 
 test("listing the devices", () => eglDevices());
+
+Deno.test({
+  name: "faults: egl: a thread is released behind its last use, unless the program has made something current",
+  ignore: reason !== undefined,
+  fn() {
+    let count = 0;
+    const releases = (use: () => void) => {
+      count = 0;
+      using _counted = new Counted((call) => {
+        if (call === "egl.eglReleaseThread") count++;
+        return false;
+      });
+      use();
+      return count;
+    };
+    assertEquals(releases(() => eglDevices()), 1);
+    assertThrows(() => releases(() => EglContext.open({ device: 1000 })), ArgumentError);
+    assertEquals(count, 1);
+    const first = EglContext.open();
+    assertEquals(releases(() => EglContext.open()[Symbol.dispose]()), 0);
+    const { display } = first;
+    assertEquals(releases(() => first[Symbol.dispose]()), 1);
+    const own = egl().eglCreateContext(display, NULL, NULL, Int32Array.of(EGL_CONTEXT_MAJOR_VERSION, 3, EGL_NONE));
+    egl().eglMakeCurrent(display, NULL, NULL, own);
+    assertEquals(releases(() => EglContext.open()[Symbol.dispose]()), 0);
+    assertEquals(egl().eglGetCurrentContext(), own);
+    egl().eglMakeCurrent(display, NULL, NULL, NULL);
+    egl().eglDestroyContext(display, own);
+    assertEquals(releases(() => eglDevices()), 1);
+  },
+});
 
 for (const platform of ["surfaceless", "device", undefined] as const) {
   test(`opening a context: ${platform ?? "by itself"}`, () => {
