@@ -6,6 +6,7 @@ import { EglContext, eglDevices } from "../../src/egl/mod.ts";
 import { EGL_CONTEXT_MAJOR_VERSION, EGL_NONE, EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
 import { createSync, destroySync, type Sync } from "../../src/egl/lane.ts";
 import { egl } from "../../src/egl/library.ts";
+import { onThread } from "../../src/egl/thread.ts";
 import { frameOver } from "../egl/external.ts";
 import { bytesOf, missing } from "../egl/help.ts";
 import { sweep } from "./sweep.ts";
@@ -38,7 +39,7 @@ function test(name: string, operation: (there: There) => unknown): void {
       using egl = EglContext.open();
       const { display } = egl;
       const signalled = egl.openContext.within(() => createSync(display, EGL_SYNC_FENCE));
-      syncs.defer(() => destroySync(display, signalled)); // behind all who ask for it
+      syncs.defer(() => onThread(() => destroySync(display, signalled))); // behind all who ask for it
       using graph = new MapperGraph([host, egl]);
       using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
       const there = { egl, graph, signalled };
