@@ -2,16 +2,18 @@
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { AccessError, LayoutError, NoRouteError } from "../../src/core/errors.ts";
+import { IMAGES } from "../../src/core/graph/image_ports.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { portMappers } from "../../src/core/graph/port_mapper.ts";
 import { type ImageInfo, imageInfo } from "../../src/core/layout/frame_info.ts";
+import { Described } from "../../src/core/tensors/described.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
-import { drivers, PLANES, SIZE, STRIDE, TILED } from "./image_drivers.ts";
+import { drivers, INFO, PLANES, SIZE, STRIDE, TILED } from "./image_drivers.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 const viewOf = (plane: Tensor) => (plane as HostTensor).view() as Uint8Array;
@@ -77,6 +79,16 @@ Deno.test(
     for (const one of [inBlocks, surface]) one[Symbol.dispose]();
   }),
 );
+
+Deno.test("image ports: a map's planes have the fds of the image's planes, so a later step knows what they allow", () => {
+  using made = drivers();
+  using surface = made.allocate();
+  const fds = [{ access: "read" }, { access: "read-write" }] as const;
+  const { target, access, described } = surface;
+  const source = new Described(target, access, described.planes.map((plane, i) => ({ ...plane, fd: fds[i] })), INFO);
+  const pair = { out: { kind: "dma-buf" }, into: { kind: "dma-buf" } } as const;
+  assertEquals(IMAGES.planesIn(source, "alias", pair).map(({ fd }) => fd), [...fds]);
+});
 
 Deno.test(
   "image ports: law 3 holds for the image while its blocks are mapped, and for a block by whichever route it comes",

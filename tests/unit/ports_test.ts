@@ -253,6 +253,49 @@ for (const [name, fd, reason] of FDS) {
   });
 }
 
+Deno.test("ports: what is known of the fds of memory says nothing of those of a map of it", () => {
+  const gives = contextOf("gives", {
+    exports: [{ kind: "crate" }],
+    allocate: () => ({ handle: 1n, release: () => {} }),
+    tensor: withFds({ access: "read" }),
+    export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
+  });
+  const between = contextOf("between", {
+    imports: [{ kind: "crate" }],
+    exports: [{ kind: "dma-buf" }],
+    import: byAddress,
+    export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
+  });
+  const last = contextOf("last", { imports: [{ kind: "dma-buf", fdAccess: "read-write" }], import: byAddress });
+  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+  using graph = graphOf(gives, between, last);
+  using mapped = graph.map(tensor, last.target);
+  assertEquals(mapped.route.steps.length, 2);
+});
+
+Deno.test("ports: memory with a line takes an address by its import, and its line begins and ends the map", () => {
+  const seen: string[] = [];
+  const line = new FakeDriver("acts").line();
+  const says = (word: string) => command(() => void seen.push(word));
+  const acts = contextOf("acts", {
+    line,
+    imports: [pointer()],
+    addressOf: () => undefined,
+    import({ value }) {
+      seen.push("imported");
+      return {
+        handle: value,
+        bring: () => says("brought"),
+        takeBack: (step) => step === 0 ? says("taken back") : undefined,
+      };
+    },
+  });
+  using graph = graphOf(acts);
+  using source = bytes();
+  graph.map(source, acts.target)[Symbol.dispose]();
+  assertEquals(seen, ["imported", "brought", "taken back"]);
+});
+
 Deno.test("ports: a later step that finds only when taken that it has to copy is refused; if it may, the route says so", () => {
   const gives = contextOf("gives", { allocate: () => ({ handle: 1n, release: () => {} }) });
   const [via, takes] = [contextOf("via", {}), contextOf("takes", {})];
