@@ -151,6 +151,27 @@ test("contexts that wait for each other", async ({ egl }) => {
   await other.queue.waitFor(egl.queue.fence()).wait();
 });
 
+Deno.test({
+  name: "faults: egl: a context waits in the driver for another's newest command",
+  ignore: reason !== undefined,
+  fn() {
+    using first = EglContext.open();
+    using second = EglContext.attach({ display: first.display });
+    using picture = first.image.allocate({ format: "RGBA", width: 8, height: 8 });
+    let waits = 0;
+    using _counted = new Counted((call) => {
+      if (call === "egl.eglWaitSync") waits++;
+      return false;
+    });
+    for (let i = 1; i <= 3; i++) {
+      first.queue.fill(picture, [i / 3, 1, 1, 1]);
+      second.line.lane.waitFor(first.line.lane, first.queue.fence().mark);
+      assertEquals(waits, i);
+      first.queue.finish();
+    }
+  },
+});
+
 test("a sync that the program signals", ({ egl }) => {
   using sync = egl.reusableSync();
   sync.signal();
