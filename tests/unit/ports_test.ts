@@ -5,7 +5,7 @@ import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/contr
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";
-import { tellPlace } from "../../src/core/memory/peers.ts";
+import { findPlace, tellPlace } from "../../src/core/memory/peers.ts";
 import { TensorViews } from "../../src/core/memory/view.ts";
 import { assertOpenFds, collect, openFds } from "../gc.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
@@ -1007,6 +1007,23 @@ Deno.test(
     assertEquals([second.grant.start, third.grant.start], [source.grant.start, source.grant.start]);
   }),
 );
+
+Deno.test("ports: an object of which a map shows the end lies before the map's bytes, for others who have it too", () => {
+  const acts = contextOf("acts", {
+    imports: [pointer()],
+    import: ({ byteLength }) => ({ handle: 7n, object: { kind: "object", handle: 7n, byteLength: 64, start: 16 } }),
+  });
+  using graph = graphOf(acts);
+  using source = bytes();
+  using part = source.slice({ shape: [8], dtype: "u8", byteOffset: 24 });
+  {
+    using mapped = graph.map(part, acts.target);
+    assertEquals(mapped.layout.byteOffset, 16);
+    const { allocation, start } = findPlace("object", 7n)!;
+    assertEquals([allocation === source.grant.allocation, start], [true, part.grant.start - 16]);
+  }
+  assertEquals(findPlace("object", 7n), undefined);
+});
 
 Deno.test("ports: memory that a moved view of a collected tensor may look at is not let go", async () => {
   const { attach, seen } = objects();
