@@ -1011,7 +1011,7 @@ Deno.test(
 Deno.test("ports: an object of which a map shows the end lies before the map's bytes, for others who have it too", () => {
   const acts = contextOf("acts", {
     imports: [pointer()],
-    import: ({ byteLength }) => ({ handle: 7n, object: { kind: "object", handle: 7n, byteLength: 64, start: 16 } }),
+    import: () => ({ handle: 7n, object: { kind: "object", handle: 7n, byteLength: 64, start: 16 } }),
   });
   using graph = graphOf(acts);
   using source = bytes();
