@@ -90,6 +90,9 @@ export interface EGL {
   /** `EGLBoolean eglSwapBuffers(EGLDisplay dpy, EGLSurface surface)` */
   eglSwapBuffers(dpy: Address, surface: Address): number;
 
+  /** `EGLBoolean eglReleaseThread(void)` */
+  eglReleaseThread(): number;
+
   /** `EGLint eglClientWaitSync(EGLDisplay dpy, EGLSync sync, EGLint flags, EGLTime timeout)` Runs on another thread. */
   eglClientWaitSyncAsync(dpy: Address, sync: Address, flags: number, timeout: bigint): Promise<number>;
 }

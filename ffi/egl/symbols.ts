@@ -52,6 +52,8 @@ export const SYMBOLS = {
   eglDestroySurface: { parameters: ["u64", "u64"], result: "u32" },
   // EGLBoolean eglSwapBuffers(EGLDisplay dpy, EGLSurface surface)
   eglSwapBuffers: { parameters: ["u64", "u64"], result: "u32" },
+  // EGLBoolean eglReleaseThread(void)
+  eglReleaseThread: { parameters: [], result: "u32" },
   // EGLint eglClientWaitSync(EGLDisplay dpy, EGLSync sync, EGLint flags, EGLTime timeout)
   eglClientWaitSyncAsync: {
     name: "eglClientWaitSync",

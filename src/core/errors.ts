@@ -119,7 +119,12 @@ export class LayoutError extends ArgumentError {}
 export class AccessError extends InteropError {}
 
 /** The object was disposed, or what it came from was. */
-export class DisposedError extends InteropError {}
+export class DisposedError extends InteropError {
+  /** Without a hint, it says when to dispose. */
+  constructor(message: string, fields: ErrorFields = {}) {
+    super(message, { hint: "Dispose it after its last use, or make it anew.", ...fields });
+  }
+}
 
 /** What a tensor throws of itself, with the argument that it was passed as. Anything else stays as it is. */
 export function ofArgument(error: unknown, where: string, argument: string): unknown {

@@ -25,6 +25,7 @@ import { EglStream, type EglStreamInit } from "./stream.ts";
 import { EglStreamConsumer } from "./stream_consumer.ts";
 import { type EglProducerInit, EglStreamProducer } from "./stream_producer.ts";
 import { attachedSync, ReusableSync } from "./syncs.ts";
+import { onThread, usingThread } from "./thread.ts";
 
 /** The display to open. */
 export interface EglChoice extends OpenOn {
@@ -130,8 +131,11 @@ export class EglContext extends DeviceContext implements EglBase {
     if (device !== undefined && platform !== undefined && platform !== "device") {
       throw checks.wrong("choice.device", `the platform "${platform}" has no devices.`, 'Use { platform: "device" }.');
     }
-    if (on === undefined) return EglContext.#made(openDisplay(platform, device), NULL, sharable);
-    return EglContext.#on(contextOn(checks, on), platform, device, sharable);
+    return onThread(() =>
+      on === undefined
+        ? EglContext.#made(openDisplay(platform, device), NULL, sharable)
+        : EglContext.#on(contextOn(checks, on), platform, device, sharable)
+    );
   }
 
   /** Only an open context knows its device: each display that fits is opened, until one is on the same. */
@@ -170,16 +174,18 @@ export class EglContext extends DeviceContext implements EglBase {
     const { display: given, context } = optionsIn(handles, HANDLES, "handles");
     const handle = checks.handleIn<Address>(given, "handles.display");
     const share = context === undefined ? NULL : checks.handleIn<Address>(context, "handles.context");
-    const display = displayOf(handle);
-    if (share !== NULL) assertGles(handle, share);
-    return EglContext.#made(display, share, share !== NULL);
+    return onThread(() => {
+      const display = displayOf(handle);
+      if (share !== NULL) assertGles(handle, share);
+      return EglContext.#made(display, share, share !== NULL);
+    });
   }
 
   static #made(display: Display, share: Address, sharable: boolean): EglContext {
-    return allOrNothing(
-      "opening an EGL context",
-      (undo) => new EglContext(new OpenContext(display, share, sharable, undo), undo),
-    );
+    return allOrNothing("opening an EGL context", (undo) => {
+      usingThread(undo);
+      return new EglContext(new OpenContext(display, share, sharable, undo), undo);
+    });
   }
 
   /** The `EGLContext`. */

@@ -15,6 +15,7 @@ import { InteropError } from "../core/errors.ts";
 import { textAt } from "../core/native/text.ts";
 import { check, made, nativeError } from "./errors.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
+import { onThread } from "./thread.ts";
 
 /** How a display is found: without a window system, by a device, or as EGL finds one by itself. */
 export type EglPlatform = "surfaceless" | "device" | "default";
@@ -75,7 +76,7 @@ function clientExtensions(): string[] {
  * ```
  */
 export function eglDevices(): EglDevice[] {
-  return found().map(({ device }) => device);
+  return onThread(found).map(({ device }) => device);
 }
 
 function found(): Found[] {

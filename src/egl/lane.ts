@@ -22,6 +22,7 @@ import { closeFd } from "../core/native/fd.ts";
 import { check, checkGl, eglError, LOST, made, nativeError } from "./errors.ts";
 import { egl, eglExtensions, gles } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
+import { onThread } from "./thread.ts";
 
 /** An `EGLSync` on a display. */
 export type Sync = Address;
@@ -245,7 +246,8 @@ export class EglLane implements Lane {
 
   #destroyUnused(fence: MarkFence): void {
     if (fence.waiting > 0 || this.#fences.includes(fence)) return;
-    const failures = unwind([() => destroySync(this.#display, fence.sync)]); // its mark is over all the same
+    const destroy = () => onThread(() => destroySync(this.#display, fence.sync)); // the context may have ended
+    const failures = unwind([destroy]); // its mark is over all the same
     for (const failure of failures) warn(`destroying a fence: ${messageOf(failure)}`);
   }
 

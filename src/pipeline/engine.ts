@@ -177,7 +177,10 @@ export class Engine implements Run {
 
   get figures(): Figures {
     const milliseconds = (this.#end ?? performance.now()) - this.#begin;
-    const stages = [this.#source, ...this.#places].map(({ figures }) => ({ ...figures }));
+    const stages = [this.#source, ...this.#places].flatMap(({ figures, stage }) => [
+      { ...figures },
+      ...stage instanceof Sink ? stage.init.figures?.() ?? [] : [],
+    ]);
     return new Figures(stages, this.#left, milliseconds, this.#latency / Math.max(1, this.#left));
   }
 
@@ -668,7 +671,9 @@ export class Engine implements Run {
   }
 
   #stopQuietly(): void {
-    if (!this.signal.aborted) this.#abort(new DisposedError("The pipeline has ended.", { api: "pipeline" }));
+    if (!this.signal.aborted) {
+      this.#abort(new DisposedError("The pipeline has ended.", { api: "pipeline", hint: undefined }));
+    }
   }
 
   #abort(reason: unknown): void {

@@ -7,7 +7,7 @@ import { type Access, accessOf } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import type { Figures } from "./figures.ts";
+import type { Figures, StageFigures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
 
 export const checks: Checks = new Checks("pipeline");
@@ -112,6 +112,8 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   allocate?(info: FrameInfo, run: Run): OwnFrames | Promise<OwnFrames>;
   /** What pipelines of its own will do with such a frame. */
   plan?(frame: Frame<T>, run: Run): Promise<readonly Plan[]>;
+  /** What the stages of pipelines of its own have done so far, or did in their last run. */
+  figures?(): readonly StageFigures[];
   /** Takes a frame, which is disposed after that: what keeps its memory holds that up, and nothing else. */
   write(frame: Frame<T>, run: Run): unknown;
   /** How many frames it takes at a time; 1 if left out. */
@@ -137,7 +139,7 @@ const TRANSFORM = {
 const FLOW = { ...STAGE, flow: FUNCTION, keeps: BOOLEAN };
 const SINK = {
   ...{ ...STAGE, takes: true, allocate: FUNCTION, plan: FUNCTION, write: FUNCTION, concurrency: CONCURRENCY },
-  ...{ flush: FUNCTION, close: FUNCTION, abort: FUNCTION },
+  ...{ figures: FUNCTION, flush: FUNCTION, close: FUNCTION, abort: FUNCTION },
 };
 const TAKES = { memory: true, access: true, format: true, width: true, height: true };
 

@@ -14,23 +14,9 @@ export function missing(): string | undefined {
   }
 }
 
-/**
- * `deno test` runs a file on a thread of its own, and exits while that may still be ending: what libEGL does at the end of
- * a thread that has used it would then meet what its end of the process has freed (gdb has shown a SIGSEGV there, once).
- */
-function releaseThreadAtEnd(): void {
-  if (isReleased) return;
-  isReleased = true;
-  const { symbols } = Deno.dlopen("libEGL.so.1", { eglReleaseThread: { parameters: [], result: "u32" } });
-  addEventListener("unload", () => void symbols.eglReleaseThread());
-}
-
-let isReleased = false;
-
 /** A test that needs EGL; `lacks` is what else it needs that is not here. */
 export function test(name: string, fn: (egl: EglContext) => unknown, lacks?: string): void {
   const reason = missing() ?? lacks;
-  if (reason === undefined) releaseThreadAtEnd();
   Deno.test({
     name: `egl: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
     ignore: reason !== undefined,

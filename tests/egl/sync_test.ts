@@ -18,6 +18,19 @@ test("a fence is reached once its commands are over, asked, blocked on or awaite
   }
 });
 
+test("a sync that another thread waits for is destroyed behind that wait, though a poll has seen it over", async (egl) => {
+  using picture = egl.image.allocate({ format: "RGBA", width: 64, height: 64 });
+  const syncs = () => ledger.alive["egl.EGLSync"] ?? 0;
+  const before = syncs();
+  egl.queue.fill(picture, [0, 1, 0, 1]);
+  const { line, mark } = egl.queue.fence();
+  const waiting = line.waitElsewhere(mark);
+  line.block(mark);
+  assertEquals([line.wasOver(mark), syncs()], [true, before + 1]);
+  await waiting;
+  assertEquals(syncs(), before);
+});
+
 test("syncs are destroyed once they are over", async (egl) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 64, height: 64 });
   const before = ledger.alive["egl.EGLSync"] ?? 0;

@@ -43,6 +43,7 @@ export const EGL_FAILURES: Failures<EGL> = {
   eglWaitSync: isFalse,
   eglDestroySurface: released,
   eglSwapBuffers: isFalse,
+  eglReleaseThread: released,
   eglClientWaitSyncAsync: isFalse,
 };
 

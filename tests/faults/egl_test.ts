@@ -1,13 +1,16 @@
 /** Every native call of EGL's and OpenGL ES's fails once: what comes of it is typed, and nothing stays behind. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { host, MapperGraph } from "../../mod.ts";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { NULL } from "../../ffi/address.ts";
+import { ArgumentError, host, MapperGraph } from "../../mod.ts";
 import { EglContext, eglDevices } from "../../src/egl/mod.ts";
-import { EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
+import { EGL_CONTEXT_MAJOR_VERSION, EGL_NONE, EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
 import { createSync, destroySync, type Sync } from "../../src/egl/lane.ts";
+import { egl } from "../../src/egl/library.ts";
+import { onThread } from "../../src/egl/thread.ts";
 import { frameOver } from "../egl/external.ts";
 import { bytesOf, missing } from "../egl/help.ts";
 import { sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
+import { Counted, installTap } from "./tap.ts";
 
 installTap();
 const reason = missing();
@@ -36,7 +39,7 @@ function test(name: string, operation: (there: There) => unknown): void {
       using egl = EglContext.open();
       const { display } = egl;
       const signalled = egl.openContext.within(() => createSync(display, EGL_SYNC_FENCE));
-      syncs.defer(() => destroySync(display, signalled)); // behind all who ask for it
+      syncs.defer(() => onThread(() => destroySync(display, signalled))); // behind all who ask for it
       using graph = new MapperGraph([host, egl]);
       using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
       const there = { egl, graph, signalled };
@@ -55,6 +58,37 @@ function test(name: string, operation: (there: There) => unknown): void {
 }
 
 test("listing the devices", () => eglDevices());
+
+Deno.test({
+  name: "faults: egl: a thread is released behind its last use, unless the program has made something current",
+  ignore: reason !== undefined,
+  fn() {
+    let count = 0;
+    const releases = (use: () => void) => {
+      count = 0;
+      using _counted = new Counted((call) => {
+        if (call === "egl.eglReleaseThread") count++;
+        return false;
+      });
+      use();
+      return count;
+    };
+    assertEquals(releases(() => eglDevices()), 1);
+    assertThrows(() => releases(() => EglContext.open({ device: 1000 })), ArgumentError);
+    assertEquals(count, 1);
+    const first = EglContext.open();
+    assertEquals(releases(() => EglContext.open()[Symbol.dispose]()), 0);
+    const { display } = first;
+    assertEquals(releases(() => first[Symbol.dispose]()), 1);
+    const own = egl().eglCreateContext(display, NULL, NULL, Int32Array.of(EGL_CONTEXT_MAJOR_VERSION, 3, EGL_NONE));
+    egl().eglMakeCurrent(display, NULL, NULL, own);
+    assertEquals(releases(() => EglContext.open()[Symbol.dispose]()), 0);
+    assertEquals(egl().eglGetCurrentContext(), own);
+    egl().eglMakeCurrent(display, NULL, NULL, NULL);
+    egl().eglDestroyContext(display, own);
+    assertEquals(releases(() => eglDevices()), 1);
+  },
+});
 
 for (const platform of ["surfaceless", "device", undefined] as const) {
   test(`opening a context: ${platform ?? "by itself"}`, () => {
@@ -115,6 +149,27 @@ test("contexts that wait for each other", async ({ egl }) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   egl.queue.fill(picture, [1, 1, 1, 1]);
   await other.queue.waitFor(egl.queue.fence()).wait();
+});
+
+Deno.test({
+  name: "faults: egl: a context waits in the driver for another's newest command",
+  ignore: reason !== undefined,
+  fn() {
+    using first = EglContext.open();
+    using second = EglContext.attach({ display: first.display });
+    using picture = first.image.allocate({ format: "RGBA", width: 8, height: 8 });
+    let waits = 0;
+    using _counted = new Counted((call) => {
+      if (call === "egl.eglWaitSync") waits++;
+      return false;
+    });
+    for (let i = 1; i <= 3; i++) {
+      first.queue.fill(picture, [i / 3, 1, 1, 1]);
+      second.line.lane.waitFor(first.line.lane, first.queue.fence().mark);
+      assertEquals(waits, i);
+      first.queue.finish();
+    }
+  },
 });
 
 test("a sync that the program signals", ({ egl }) => {

@@ -178,8 +178,13 @@ test("DL Streamer 3: frames are FFmpeg's own memory, and outlive the loop and th
 test("a frame that only the program refers to can be written", async ({ ffmpeg, graph }) => {
   for await (using frame of ffmpeg.decode(await clip("sound.wav"), { stream: "audio" })) {
     assertEquals(frame.access, "read-write");
-    using mapped = graph.map(frame, host, { access: "read-write" }) as Frame<HostTensor>;
-    mapped.planes[0].bytes().fill(1);
+    {
+      using mapped = graph.map(frame, host, { access: "read-write" }) as Frame<HostTensor>;
+      mapped.planes[0].bytes().fill(1);
+    }
+    using mapped = graph.map(frame, host, { access: "read" });
+    const { hint } = assertThrows(() => mapped.assertUsable("write"), AccessError);
+    assertEquals(hint, 'Ask for it when it is made: { access: "read-write" }.', "the decoder reads it no more");
   }
 });
 

@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
+import { DisposedError } from "../../mod.ts";
 import { CUDA_12_FOLDER, CUDA_FOLDER } from "../cuda_libraries.ts";
 import { deno, type Ended, LIMIT } from "../process.ts";
 import { BEGIN, type Face, REPORT, type Report } from "./perform.ts";
@@ -168,7 +169,9 @@ function assertFailure(thrown: Face | undefined, expected: Failure, said: string
   const seen = Object.entries({ api, fn, code, codeName, argument }).filter(([, value]) => value !== undefined);
   assertEquals({ error: name, ...Object.fromEntries(seen) }, { error: error.name, ...fields }, said);
   assertMatch(thrown.message, message);
-  if (hint === undefined) assertEquals(thrown.hint, undefined, "its hint");
+  // That an object has ended always has one: it says when to dispose, or what has to stay.
+  if (hint === undefined && expected.error === DisposedError) assertMatch(thrown.hint ?? "", /last use/);
+  else if (hint === undefined) assertEquals(thrown.hint, undefined, "its hint");
   else assertMatch(thrown.hint ?? "", hint);
   for (const [field, pattern] of Object.entries(has)) assertMatch(JSON.stringify(thrown.has[field]) ?? "", pattern);
 }

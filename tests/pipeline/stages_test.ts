@@ -37,6 +37,19 @@ test("tee() hands the same bytes to several pipelines", async () => {
   assertEquals([figures.frames, figures.bytesMoved], [20, 0]);
 });
 
+test("tee() shows the figures of its branches' stages, of one run", async () => {
+  const whole = pipeline(numbered(4), tee([copy(), noted().sink], [doubling(), noted().sink]));
+  for (let run = 1; run <= 2; run++) {
+    const { stages, bytesMoved } = await whole.run();
+    assertEquals(
+      stages.map(({ stage, frames }) => `${stage} ${frames}`),
+      ["numbered", "tee", "copy", "noted", "double", "noted"].map((stage) => `${stage} 4`),
+    );
+    assert(bytesMoved > 0, "what copy() copies is not left out");
+    assertEquals(stages[2].bytesMoved, bytesMoved);
+  }
+});
+
 test("tee() keeps the order, and runs once more", async () => {
   const { sink, seen } = noted();
   const slow = adding(0, (value) => value % 3 === 0 ? new Promise((resolve) => setTimeout(resolve, 1)) : undefined);

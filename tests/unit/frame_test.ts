@@ -21,7 +21,7 @@ Deno.test(
     const frame = Frame.of(planes, info);
     assertEquals(frame.grants.length, 2);
     frame[Symbol.dispose]();
-    assertThrows(() => planes[1].view(), DisposedError, "was disposed with frame of");
+    assertThrows(() => planes[1].view(), DisposedError, "was disposed with host frame NV12.");
     assertThrows(() => Frame.of(planes, info), DisposedError);
     assertEquals(assertThrows(() => Frame.of([], info), ArgumentError).argument, "planes");
   }),

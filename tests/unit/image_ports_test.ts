@@ -1,17 +1,22 @@
 // Edges for images: several objects, planes at their own places. The device is made up (image_drivers.ts); its memory is real memfds.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import type { Staged } from "../../src/core/contract.ts";
+import type { ImagePort } from "../../src/core/device/port.ts";
 import { AccessError, LayoutError, NoRouteError } from "../../src/core/errors.ts";
+import { IMAGES } from "../../src/core/graph/image_ports.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { portMappers } from "../../src/core/graph/port_mapper.ts";
 import { type ImageInfo, imageInfo } from "../../src/core/layout/frame_info.ts";
+import { Described } from "../../src/core/tensors/described.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
-import { drivers, PLANES, SIZE, STRIDE, TILED } from "./image_drivers.ts";
+import { command } from "./fakes.ts";
+import { drivers, INFO, PLANES, SIZE, STRIDE, TILED } from "./image_drivers.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
 const viewOf = (plane: Tensor) => (plane as HostTensor).view() as Uint8Array;
@@ -77,6 +82,36 @@ Deno.test(
     for (const one of [inBlocks, surface]) one[Symbol.dispose]();
   }),
 );
+
+Deno.test("image ports: a map's planes have the fds of the image's planes, so a later step knows what they allow", () => {
+  using made = drivers();
+  using surface = made.allocate();
+  const fds = [{ access: "read" }, { access: "read-write" }] as const;
+  const { target, access, described } = surface;
+  const source = new Described(target, access, described.planes.map((plane, i) => ({ ...plane, fd: fds[i] })), INFO);
+  const pair = { out: { kind: "dma-buf" }, into: { kind: "dma-buf" } } as const;
+  assertEquals(IMAGES.planesIn(source, "alias", pair).map(({ fd }) => fd), [...fds]);
+});
+
+Deno.test("image ports: a copy holds the planes one after the other, each with its own rows", () => {
+  using made = drivers();
+  using surface = made.allocate();
+  const lengths = surface.described.planes.map(({ layout: { byteLength } }) => byteLength);
+  const sizes: number[] = [];
+  const stage = (_tensor: Tensor, byteLength: number): Staged => {
+    sizes.push(byteLength);
+    const block = { kind: "test.copy", address: 0x1000n, byteLength, free() {} };
+    return { block, there: () => command(() => {}), back: () => command(() => {}) };
+  };
+  const { port } = IMAGES.stage(surface, stage, "host-pointer");
+  const { planes, objects } = port as ImagePort;
+  const [luma, chroma] = surface.described.planes.map(({ layout: { strides } }) => strides[0]);
+  assertEquals(planes, [
+    { object: 0, offset: 0, stride: luma },
+    { object: 0, offset: lengths[0], stride: chroma },
+  ]);
+  assertEquals([sizes, objects[0].byteLength], [[lengths[0] + lengths[1]], lengths[0] + lengths[1]]);
+});
 
 Deno.test(
   "image ports: law 3 holds for the image while its blocks are mapped, and for a block by whichever route it comes",

@@ -11,6 +11,9 @@ import {
   region,
   whole,
 } from "../../src/core/layout/layout.ts";
+import { croppedPicture } from "../../src/core/layout/components.ts";
+import { imageInfo } from "../../src/core/layout/frame_info.ts";
+import { copyElements } from "../../src/core/layout/runs.ts";
 import { pictureIn } from "../../src/core/layout/pictures.ts";
 
 const MOST = Number.MAX_SAFE_INTEGER;
@@ -166,6 +169,32 @@ Deno.test("every figure has to be a whole number in range", () => {
   refusedFor({ shape: [2], dtype: "u8", strides: [1, 1] }, "strides");
   refusedFor({ shape: [2], dtype: "u8", strides: 1 }, "strides");
   assertThrows(() => whole(1, "n", 2), LayoutError, "n: expected at least 2, got 1");
+});
+
+Deno.test("copyElements() takes elements from where one layout has them to where the other has them", () => {
+  const to = layout({ shape: [2, 3], dtype: "u8", strides: [4, 1], byteOffset: 1 });
+  const from = layout({ shape: [2, 3], dtype: "u8", strides: [1, 2], byteOffset: 2 });
+  const bytes = new Uint8Array(to.byteOffset + to.byteLength + 1).fill(99);
+  copyElements(bytes, to, Uint8Array.from({ length: 9 }, (_, i) => i), from);
+  assertEquals([...bytes], [99, 2, 4, 6, 99, 3, 5, 7, 99]);
+});
+
+Deno.test("croppedPicture() begins each plane later in its object, where the pixels lie in rows", () => {
+  const formats = [
+    { dtype: "u8", elements: 1, step: 1, rows: 1 },
+    { dtype: "u8", elements: 2, step: 2, rows: 2 },
+  ] as const;
+  const info = imageInfo({ format: "NV12", width: 4, height: 2 });
+  const planes = [{ object: 0, offset: 16, stride: 32 }, { object: 1, offset: 8, stride: 64 }];
+  const picture = { objects: [{ handle: 1n }, { handle: 2n }], planes };
+  const crop = { left: 6, top: 4 };
+  assertEquals(croppedPicture({ ...picture, modifier: 0n }, info, formats, crop)?.planes, [
+    { object: 0, offset: 16 + 4 * 32 + 6, stride: 32 },
+    { object: 1, offset: 8 + 2 * 64 + 6, stride: 64 },
+  ]);
+  assertEquals(croppedPicture({ ...picture, modifier: 1n }, info, formats, crop), undefined);
+  assertEquals(croppedPicture({ ...picture, planes: [] }, info, formats, crop), undefined);
+  assert(croppedPicture(picture, info, formats, { left: 0, top: 0 }) === picture);
 });
 
 Deno.test("an unknown dtype is refused, names of Object's own included", () => {

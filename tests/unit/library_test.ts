@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { LibraryNotFoundError } from "../../src/core/errors.ts";
 import { lazyLibrary, type LibrarySpec, type Link, openingOf, setTap } from "../../src/core/native/library.ts";
 import { runModule } from "../process.ts";
@@ -27,6 +27,11 @@ Deno.test("where none opens, the error lists every attempt with the loader's wor
     assertEquals([error.api, error.fn, error.hint], ["unittest", "dlopen", "Install it."]);
     assert(error.message.includes("/nowhere/libone.so, libtwo-is-missing.so"));
   }
+});
+
+Deno.test("where one path is given, the message says why it does not open", () => {
+  const { message } = assertThrows(() => spec(["/nowhere/libone.so"])(), LibraryNotFoundError);
+  assertStringIncludes(message, "/nowhere/libone.so: cannot open shared object file: No such file or directory.");
 });
 
 Deno.test("what came of opening can be asked: what opened, what did not, and the override", () => {

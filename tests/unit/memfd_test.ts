@@ -9,6 +9,7 @@ import {
   O_RDONLY,
   O_WRONLY,
 } from "../../ffi/libc/constants.ts";
+import { Port } from "../../src/core/device/port.ts";
 import { AccessError, ArgumentError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
@@ -204,6 +205,17 @@ for (const [what, open, message] of refused) {
     if (path.startsWith("/dev/shm/")) Deno.removeSync(path);
   });
 }
+
+test("a port's bytes end where its memfd does, wherever they begin in it", () => {
+  const fd = memfd(8192, SEALED);
+  const port = (offset: number) => new Port("memfd", { fd: reopened(fd, O_RDONLY), offset, byteLength: 4096 });
+  const before = openFds();
+  const { release } = host.ports.import!(port(4096), "read");
+  release!();
+  assertThrows(() => host.ports.import!(port(4097), "read"), ArgumentError, "has 8192 bytes, got a layout of 8193");
+  assertOpenFds(before);
+  closeFd(fd);
+});
 
 test("an fd for writing only, a socket and a number that is not open are refused", () => {
   const fd = memfd(4096, SEALED);

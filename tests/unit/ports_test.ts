@@ -5,7 +5,7 @@ import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/contr
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";
-import { tellPlace } from "../../src/core/memory/peers.ts";
+import { findPlace, tellPlace } from "../../src/core/memory/peers.ts";
 import { TensorViews } from "../../src/core/memory/view.ts";
 import { assertOpenFds, collect, openFds } from "../gc.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
@@ -252,6 +252,49 @@ for (const [name, fd, reason] of FDS) {
     assertStringIncludes(message, reason);
   });
 }
+
+Deno.test("ports: what is known of the fds of memory says nothing of those of a map of it", () => {
+  const gives = contextOf("gives", {
+    exports: [{ kind: "crate" }],
+    allocate: () => ({ handle: 1n, release: () => {} }),
+    tensor: withFds({ access: "read" }),
+    export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
+  });
+  const between = contextOf("between", {
+    imports: [{ kind: "crate" }],
+    exports: [{ kind: "dma-buf" }],
+    import: byAddress,
+    export: (_tensor, kind) => ({ port: new Port(kind, { value: 1n }) }),
+  });
+  const last = contextOf("last", { imports: [{ kind: "dma-buf", fdAccess: "read-write" }], import: byAddress });
+  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+  using graph = graphOf(gives, between, last);
+  using mapped = graph.map(tensor, last.target);
+  assertEquals(mapped.route.steps.length, 2);
+});
+
+Deno.test("ports: memory with a line takes an address by its import, and its line begins and ends the map", () => {
+  const seen: string[] = [];
+  const line = new FakeDriver("acts").line();
+  const says = (word: string) => command(() => void seen.push(word));
+  const acts = contextOf("acts", {
+    line,
+    imports: [pointer()],
+    addressOf: () => undefined,
+    import({ value }) {
+      seen.push("imported");
+      return {
+        handle: value,
+        bring: () => says("brought"),
+        takeBack: (step) => step === 0 ? says("taken back") : undefined,
+      };
+    },
+  });
+  using graph = graphOf(acts);
+  using source = bytes();
+  graph.map(source, acts.target)[Symbol.dispose]();
+  assertEquals(seen, ["imported", "brought", "taken back"]);
+});
 
 Deno.test("ports: a later step that finds only when taken that it has to copy is refused; if it may, the route says so", () => {
   const gives = contextOf("gives", { allocate: () => ({ handle: 1n, release: () => {} }) });
@@ -964,6 +1007,23 @@ Deno.test(
     assertEquals([second.grant.start, third.grant.start], [source.grant.start, source.grant.start]);
   }),
 );
+
+Deno.test("ports: an object of which a map shows the end lies before the map's bytes, for others who have it too", () => {
+  const acts = contextOf("acts", {
+    imports: [pointer()],
+    import: () => ({ handle: 7n, object: { kind: "object", handle: 7n, byteLength: 64, start: 16 } }),
+  });
+  using graph = graphOf(acts);
+  using source = bytes();
+  using part = source.slice({ shape: [8], dtype: "u8", byteOffset: 24 });
+  {
+    using mapped = graph.map(part, acts.target);
+    assertEquals(mapped.layout.byteOffset, 16);
+    const { allocation, start } = findPlace("object", 7n)!;
+    assertEquals([allocation === source.grant.allocation, start], [true, part.grant.start - 16]);
+  }
+  assertEquals(findPlace("object", 7n), undefined);
+});
 
 Deno.test("ports: memory that a moved view of a collected tensor may look at is not let go", async () => {
   const { attach, seen } = objects();

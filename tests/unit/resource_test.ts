@@ -55,8 +55,13 @@ Deno.test("what was disposed with its owner says so", () => {
   const member = new Resource({ name: "the map", owners: [owner] });
   member.assertLive();
   owner.dispose();
-  assertThrows(() => member.assertLive(), DisposedError, "the map was disposed with the photo.");
-  assertThrows(() => owner.assertLive(), DisposedError, "the photo was disposed.");
+  const { hint } = assertThrows(
+    () => member.assertLive(),
+    DisposedError,
+    "the map was disposed with the photo. Keep the photo until the last use",
+  );
+  assertEquals(hint, "Keep the photo until the last use of all that depends on it.");
+  assertThrows(() => owner.assertLive(), DisposedError, "the photo was disposed. Dispose it after its last use");
 });
 
 Deno.test("one failure is thrown as it is, several as one error with all of them", () => {

@@ -66,6 +66,7 @@ export const egl: Library = {
       "eglWaitSync",
       "eglDestroySurface",
       "eglSwapBuffers",
+      "eglReleaseThread",
     ].map(withHandles),
     { ...withHandles("eglClientWaitSync"), as: "eglClientWaitSyncAsync", nonblocking: true },
   ],

@@ -223,8 +223,10 @@ export class Resource extends Printed {
         api: "core",
       });
     }
-    const how = this.endedBy === undefined ? "" : ` with ${this.endedBy}`;
-    throw new DisposedError(`${this.name} was ${this.ending}${how}.`, { api: "core" });
+    const { name, ending, endedBy } = this;
+    if (endedBy === undefined) throw new DisposedError(`${name} was ${ending}.`, { api: "core" });
+    const hint = `Keep ${endedBy} until the last use of all that depends on it.`;
+    throw new DisposedError(`${name} was ${ending} with ${endedBy}.`, { api: "core", hint });
   }
 
   /** The same of it and of its parts, each of which may have ended by itself. */

@@ -124,7 +124,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     }
     for (const plane of planes) plane.resource.assertLive();
     checkPlanes(planes, checked);
-    const name = `frame of ${planes.map((plane) => plane.name).join(", ")}`;
+    const name = `${planes[0].target.kind} frame ${checked.format}`;
     const resource = new Resource({ name, parts: planes.map((plane) => plane.resource) });
     const { target, parent } = planes[0];
     const frame = new Frame<P>({

@@ -1,5 +1,6 @@
 import { throwAll } from "../../core/errors.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
+import type { StageFigures } from "../figures.ts";
 import { Plan } from "../plan.ts";
 import { type Piece, type Pipeline, pipeline, Source } from "../pipeline.ts";
 import { Queue } from "../queue.ts";
@@ -39,7 +40,8 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
     throw checks.wrong("branches", "one has no sink at its end.", "Write tee([a, sink], [other]).");
   });
   let running: readonly Branch[] | undefined;
-  const begin = (run: Run) => running ??= branches.map((pieces) => new Branch(pieces, run));
+  let last: readonly Branch[] = [];
+  const begin = (run: Run) => running ??= last = branches.map((pieces) => new Branch(pieces, run));
   const end = async () => {
     const ended = await Promise.allSettled((running ?? []).map((branch) => branch.close()));
     running = undefined; // the pipeline may run once more
@@ -50,6 +52,7 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
     contexts,
     concurrency: MOST_AT_A_TIME, // as many as the pipeline has: the branches bound them
     plan: (frame, run) => Promise.all(begin(run).map((branch) => branch.plan(frame))),
+    figures: () => last.flatMap((branch) => branch.figures),
     write: async (frame, run) => {
       await Promise.all(begin(run).map((branch) => branch.hand(frame)));
     },
@@ -76,6 +79,11 @@ class Branch {
       },
     });
     this.#pipeline = pipeline(source, ...pieces, { frames, copy, signal });
+  }
+
+  /** Stage by stage, without its source: that is the tee itself. */
+  get figures(): readonly StageFigures[] {
+    return this.#pipeline.figures?.stages.slice(1) ?? [];
   }
 
   async plan(frame: Frame): Promise<Plan> {
