@@ -101,7 +101,7 @@ async function save(cuda: CudaContext, egl: EglContext, frame: Frame<CudaTensor>
     "GL",
     says(String(seen) === String(expected), "its shader sees the same pixels", `it sees ${seen}, not ${expected}`),
   );
-  for (let i = 3; i < pixels.length; i += 4) pixels[i] = 255; // the number is no transparency
+  for (let i = 3; i < pixels.length; i += 4) pixels[i] = 255; // the number is not a transparency
   await Deno.mkdir(dirname(out), { recursive: true });
   await sharp(pixels, { raw: { width: SIZE.width, height: SIZE.height, channels: 4 } }).png().toFile(out);
   print("picture", out);

@@ -109,7 +109,7 @@ export const CUDA_FEATURES: readonly CudaFeature[] = Object.freeze([...new Set(M
 
 /** What CUDA for Tegra says of a feature on a device. */
 export interface FeatureSupport {
-  /** `"not-listed"` is no promise: the document lists only what is missing, and only on Tegras. */
+  /** `"not-listed"` is not a promise: the document lists only what is missing, and only on Tegras. */
   readonly support: "not-listed" | "no" | "discouraged";
   /** In our own words; empty where it is not listed. */
   readonly says: string;

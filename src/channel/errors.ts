@@ -1,7 +1,7 @@
 import { ArgumentError, InteropError } from "../core/errors.ts";
 
 /**
- * What came from the other side is no message, or is one that lies. Every fd that came with it was closed, and so was the
+ * What came from the other side is not a message, or is false. Every fd that came with it was closed, and so was the
  * connection. `argument` names the part at fault: `"planes[1].strides"`.
  */
 export class MessageError extends InteropError {}

@@ -93,7 +93,7 @@ function hintForConnect(path: string): string {
     case EACCES:
       return `Only the user who listens may connect, and this user may not use ${path}.`;
     case ECONNREFUSED:
-      return `Does a process listen at ${path}? The one that did has ended, or the file is no socket.`;
+      return `Does a process listen at ${path}? The one that did has ended, or the file is not a socket.`;
     default:
       return `Does a process listen at ${path}?`;
   }
@@ -116,7 +116,7 @@ function obstacleAt(path: string, address: Uint8Array<ArrayBuffer>): string | un
   if (file === undefined) return "was removed just now: try again";
   const kind = file.stx_mode & S_IFMT;
   if (kind === S_IFDIR) return "is a folder";
-  if (kind !== S_IFSOCK) return "is a file that is no socket, and is left as it is";
+  if (kind !== S_IFSOCK) return "is a file that is not a socket, and is left as it is";
   return isListening(address) ? "is in use: a process listens there" : undefined;
 }
 

@@ -68,7 +68,8 @@ export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**
  * A misspelt option would be ignored in silence; so would an object of a class without any of the names, such as an
- * AbortSignal in place of `{ signal }`. @throws {ArgumentError} if it is no object of options, or has an unknown name.
+ * AbortSignal in place of `{ signal }`. @throws {ArgumentError} if it is not an object of options, or has an unknown
+ * name.
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
   if (!isPlain(object(given, argument)) && !Object.keys(names).some((name) => Object.hasOwn(given, name))) {

@@ -191,7 +191,7 @@ export interface Offer<What = ByteRange> {
   readonly fdAccess?: Access | undefined;
   /** An export: true if the driver chooses address and pitches as it exports ({@link Exported.shown}). */
   readonly places?: boolean;
-  /** How the bytes cross on this side; `"alias"` if left out. A `"copy"` that is no stage counts its own bytes. */
+  /** How the bytes cross on this side; `"alias"` if left out. A `"copy"` that is not a stage counts its own bytes. */
   readonly transfer?: Transfer;
   /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
   readonly blocks?: boolean;

@@ -43,7 +43,7 @@ export function pathIn({ api, argument, given }: GivenPath): string {
 /**
  * Has Deno use a file that a program names, because native code ignores Deno's permissions.
  * @throws {PermissionError} if Deno does not permit it.
- * @throws {ArgumentError} if it is no path, or `use` fails; the message says why.
+ * @throws {ArgumentError} if it is not a path, or `use` fails; the message says why.
  */
 export function asked<R>(
   { what, ...about }: GivenPath & { readonly what: "read" | "write" },

@@ -45,7 +45,7 @@ export class DmaBuf extends Printed {
   #hidden: Reason | null | undefined;
   readonly #undo: Undo;
 
-  /** Takes the fd over; closes it where it is no dma-buf. `isOne`: a driver has just made it. */
+  /** Takes the fd over; closes it where it is not a dma-buf. `isOne`: a driver has just made it. */
   constructor(fd: number, isOne = false) {
     super();
     this.fd = fd;

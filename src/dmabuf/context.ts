@@ -130,7 +130,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
    * Takes a foreign dma-buf, under a duplicate of its fd: yours stays yours. If samepage knows the buffer, by whichever
    * fd, the new tensor is a peer of the tensors over it.
    *
-   * @throws {ArgumentError} for what is no dma-buf; the message says what it is.
+   * @throws {ArgumentError} for anything but a dma-buf; the message says what it is.
    * @throws {LayoutError} for a description that reaches outside of the buffer.
    * @throws {AccessError} for an access that the fd does not allow.
    */
@@ -161,7 +161,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   /**
    * A sync file as a fence, under a duplicate of its fd. Waiting for it polls the fd, and blocks nothing.
    *
-   * @throws {ArgumentError} for what is no sync file.
+   * @throws {ArgumentError} for anything but a sync file.
    */
   fence(fd: number): Fence {
     return attachFence(fd);

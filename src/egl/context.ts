@@ -222,7 +222,7 @@ export class EglContext extends DeviceContext implements EglBase {
    *
    * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that is never signalled hangs it
    * @throws {ArgumentError} if `handle` is not a handle.
-   * @throws {NativeCallError} if it is no sync of this display's.
+   * @throws {NativeCallError} if it is not a sync of this display's.
    */
   attachFence(handle: bigint): Fence {
     return attachedSync(this, handle);
@@ -255,7 +255,7 @@ export class EglContext extends DeviceContext implements EglBase {
    * be that code's. It stays theirs, and lives longer than this object, which asks the driver for `fifo` and `reuse`.
    *
    * @param handle a live one; a wrong one may crash the process
-   * @throws {NativeCallError} if it is no stream of this display's.
+   * @throws {NativeCallError} if it is not a stream of this display's.
    *
    * @example
    * ```ts ignore

@@ -29,7 +29,7 @@ void main() { colour = texture(frame, place); }`;
 
 const LONGEST = 1000;
 
-/** Its pixels belong to another driver (`GL_TEXTURE_EXTERNAL_OES`). Shaders only sample it; it is no framebuffer. */
+/** Its pixels belong to another driver (`GL_TEXTURE_EXTERNAL_OES`). Shaders only sample it; it is not a framebuffer. */
 export class ExternalTexture {
   readonly name: number;
   readonly #context: OpenContext;

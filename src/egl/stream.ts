@@ -92,7 +92,7 @@ export class EglStream extends NativeObject {
         : 0;
       this.reuse = !base.openContext.has("EGL_NV_stream_reset") ||
         this.#attribute(handle, names.EGL_SUPPORT_REUSE_NV) === names.EGL_TRUE;
-      this.#attribute(handle, names.EGL_STREAM_STATE_KHR); // fails for what is no stream
+      this.#attribute(handle, names.EGL_STREAM_STATE_KHR); // fails for anything but a stream
       this.resource = new Resource({ name, owners: [base.resource] });
     } else {
       const stream = this.#stream = from === undefined

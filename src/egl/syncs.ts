@@ -71,7 +71,7 @@ export function attachedSync({ openContext, resource, name }: EglBase, given: bi
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
   const { handle: display } = openContext.display;
-  const type = attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
+  const type = attributeOf(display, sync, EGL_SYNC_TYPE); // fails for anything but a sync
   const own = ours.find(kindOn(display), sync);
   const owners = [own?.resource ?? resource];
   return fenceOf({

@@ -14,7 +14,7 @@ export interface TextureClaim {
 
 /**
  * Throws unless the context knows a texture, and it holds the plane that a program says. The context is current.
- * @throws {ArgumentError} for a name that is no texture's.
+ * @throws {ArgumentError} for a name that is not a texture's.
  * @throws {NativeCallError} for a texture of another target than GL_TEXTURE_2D.
  * @throws {LayoutError} for another size or format.
  */

@@ -74,7 +74,7 @@ function headerIn<H>({ isHeader, damaged }: EnvelopeKind<H>, bytes: Uint8Array):
   try {
     header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw damaged("its header is no JSON.");
+    throw damaged("its header is not JSON.");
   }
   if (isHeader(header)) return header;
   throw damaged("its header is not one of samepage's.");

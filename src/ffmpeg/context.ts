@@ -169,7 +169,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
    * @param source a path or a `file:` URL, which needs `--allow-read` of the file; or the bytes of a file, which are copied
-   * @throws {ArgumentError} for what is no regular file, a URL of the network, and options that are wrong.
+   * @throws {ArgumentError} for anything but a regular file, a URL of the network, and options that are wrong.
    * @throws {PermissionError} if Deno may not read the file.
    * @throws {LibraryNotFoundError} if libavcodec or libavformat are not there.
    *

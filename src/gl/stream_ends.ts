@@ -18,7 +18,7 @@ const OPTIONS: Names<AcquireOptions> = { timeout: true };
 /** `EGLint`'s, and a half of CUDA's. */
 const LONGEST = 2 ** 31 - 1;
 
-/** @throws {ArgumentError} for what is no number of microseconds. */
+/** @throws {ArgumentError} for anything but a number of microseconds. */
 export function timeoutIn(checks: Checks, options: AcquireOptions): number | undefined {
   const { timeout } = optionsIn(options, OPTIONS);
   if (timeout === undefined || whole(timeout, "options.timeout", 0) <= LONGEST) return timeout;

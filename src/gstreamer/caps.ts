@@ -159,7 +159,7 @@ function soundOf(caps: Address): Sound {
   const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
   const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
   const format = nameIn(SAMPLES, name);
-  if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are no elements.`, RESAMPLE);
+  if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are not elements.`, RESAMPLE);
   return {
     ...{ type: "audio", format, sampleRate: info.rate, channels: info.channels, bytesPerFrame: info.bpf },
     layout: info.layout === GST_AUDIO_LAYOUT_INTERLEAVED ? "interleaved" : "planar",

@@ -245,7 +245,7 @@ function onIn(choice: GStreamerChoice): Context | undefined {
   if (Object.hasOwn(NATIVE_MEMORY, context.api)) return context;
   throw checks.wrong(
     "on",
-    `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
+    `GStreamer's buffers are not frames of ${context.name} (${context.api}).`,
     "Pass dmabuf and map its frames to that, or an EglContext or a VaapiContext.",
   );
 }

@@ -110,7 +110,7 @@ export class SharedGl implements NativeMemory {
       }
       if (gl.gst_gl_memory_get_texture_target(memory) !== GST_GL_TEXTURE_TARGET_2D) {
         const remedy = "Put glcolorconvert ! video/x-raw(memory:GLMemory),texture-target=2D in front.";
-        throw checks.wrong("pointer", "its texture is no GL_TEXTURE_2D.", remedy, TARGET);
+        throw checks.wrong("pointer", "its texture is not a GL_TEXTURE_2D.", remedy, TARGET);
       }
     }
     const context = structs.GstGLBaseMemory.copyOf(memories[0]).context as Address;

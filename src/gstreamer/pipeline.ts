@@ -172,8 +172,8 @@ export class Pipeline extends NativeObject {
    * A frame of another size or format than the one before changes what the elements after it are told. `media.pts` and
    * `timeBase` say when it is shown; one without follows the one before, by `media.duration` or `media.frameRate`.
    *
-   * The stream's `write` throws a `PipelineError` if an element fails, an `ArgumentError` for what is no frame of this
-   * context or not later than the one before, and an `AccessError` if the bytes are lent for writing.
+   * The stream's `write` throws a `PipelineError` if an element fails, an `ArgumentError` for anything but a frame of
+   * this context or not later than the one before, and an `AccessError` if the bytes are lent for writing.
    *
    * @param info what the frames are: `imageInfo({ format: "NV12", width: 640, height: 480 })`
    * @throws {ArgumentError} if it has no such element, and for wrong options.

@@ -217,7 +217,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * The memfd has to be sealed against shrinking (`F_SEAL_SHRINK`). If the fd was opened for reading only, or the memfd is
    * sealed against writers, the tensor is for `"read"`, and a write into its view ends the process.
    *
-   * @throws {ArgumentError} for an fd that is no such memfd, is too short, or must not be written.
+   * @throws {ArgumentError} for an fd that is not such a memfd, is too short, or must not be written.
    * @throws {LayoutError} for a wrong layout.
    * @throws {NativeCallError} EBADF if the fd is not open.
    *
@@ -248,7 +248,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * returns a fence that `queue` gives after that wait. JavaScript does not let samepage see what a promise waits for, so
    * there is no error. Take the fences that `step` waits for before the wait, or return `{ fence }`.
    *
-   * @throws {ArgumentError} for what is no promise.
+   * @throws {ArgumentError} for anything but a promise.
    *
    * @example
    * ```ts

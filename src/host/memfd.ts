@@ -79,7 +79,7 @@ export function exportMemfd({ name, grant: { allocation, start } }: HostTensor, 
 /**
  * The memory of a port, mapped once for all fds of its file. What is only read is mapped for reading, and for writing from
  * the first that writes; then it is law 3 that protects it.
- * @throws {ArgumentError} if it is no memfd, could shrink, is shorter than the port says, or must not be written.
+ * @throws {ArgumentError} if it is not a memfd, could shrink, is shorter than the port says, or must not be written.
  */
 export function importMemfd(port: Port, access: Access): Imported<Address> {
   const { offset, byteLength } = port;

@@ -140,7 +140,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * Lends the memory to an asynchronous function. It is held until the promise settles, even if the tensor is disposed in
    * between. Work that was submitted before is waited for first.
    *
-   * @throws like {@link view}, and an {@link ArgumentError} if `use` is no function, as a rejection.
+   * @throws like {@link view}, and an {@link ArgumentError} if `use` is not a function, as a rejection.
    *
    * @example
    * ```ts

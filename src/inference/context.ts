@@ -84,9 +84,9 @@ export abstract class InferenceContext<
    * are asked for. `options.owner` gives it back.
    *
    * @param handle its address, which has to be right: only whether it can be read is checked
-   * @throws {ArgumentError} for what is no address, memory that is not the CPU's, or an object without elements.
+   * @throws {ArgumentError} for anything but an address, memory that is not the CPU's, or an object without elements.
    * @throws {InteropError} for elements that no tensor has: texts.
-   * @throws {NativeCallError} for what is no tensor.
+   * @throws {NativeCallError} for anything but a tensor.
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): T {
     const checks = new Checks(this.api);
@@ -135,8 +135,9 @@ export abstract class InferenceContext<
    * @param model a path, a `file:` URL, or the bytes of a model
    * @throws {ArgumentError} for a file that cannot be read, and inputs and outputs that the runtime would copy.
    * @throws {PermissionError} if Deno does not permit to read it.
-   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, elements of 4 bits.
-   * @throws {NativeCallError} for what is no model, or one that this version does not run.
+   * @throws {InteropError} for a model with inputs or outputs that are not tensors of samepage: strings, elements of 4
+   * bits.
+   * @throws {NativeCallError} for anything but a model, or one that this version does not run.
    */
   async compile(model: FileSource, options: O = {} as O): Promise<S> {
     const { elsewhere, end } = this.#begin(model, options);

@@ -15,7 +15,7 @@ export interface SourceBytes {
 }
 
 /**
- * The bytes of a model, until `undo` runs. They are no memory of JavaScript's, which ends with its Worker.
+ * The bytes of a model, until `undo` runs. They are not JavaScript memory, which ends with its Worker.
  *
  * @throws {ArgumentError} for a file that cannot be read, or is empty.
  */

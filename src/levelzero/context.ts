@@ -61,7 +61,7 @@ export class LevelZeroContext extends OneDeviceContext<LevelZeroDevice, OpenCont
    * Loads kernels from SPIR-V.
    *
    * @param spirv the module, as bytes or words
-   * @throws {ArgumentError} if it is no SPIR-V of kernels.
+   * @throws {ArgumentError} if it is not SPIR-V of kernels.
    * @throws {LevelZeroBuildError} if the driver does not compile it; `log` has what the compiler says.
    *
    * @example

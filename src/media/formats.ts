@@ -19,7 +19,10 @@ export interface PixelFormatsInit {
   readonly names: readonly (readonly [name: string, format: ImageFormat])[];
   /** The library's number of a format, by its name; undefined if it has none of that name. */
   numberOf(name: string): number | undefined;
-  /** What a number stands for. @throws {ArgumentError} for no format, and one whose pixels are no elements in memory. */
+  /**
+   * What a number stands for.
+   * @throws {ArgumentError} for an unknown format, and for one whose pixels are not elements in memory.
+   */
   describe(number: number, argument: string): PixelsFormat;
 }
 
@@ -37,7 +40,10 @@ export class PixelFormats {
     this.#names = new Map([...init.names].reverse().map(([name, format]) => [format, name]));
   }
 
-  /** A format by its number. @throws {ArgumentError} for no format of pixels, and one whose pixels are no elements in memory. */
+  /**
+   * A format by its number.
+   * @throws {ArgumentError} for an unknown format, and for one whose pixels are not elements in memory.
+   */
   at(number: number, argument: string): PixelsFormat {
     let found = this.#known.get(number);
     if (found === undefined) this.#known.set(number, found = this.#init.describe(number, argument));

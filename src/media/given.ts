@@ -15,7 +15,7 @@ import type { MediaContext } from "./context.ts";
  *
  * @param on the context whose frames are taken as well: the one that the library's stands on, where it takes pictures of
  * that one's
- * @throws {ArgumentError} for what is no frame of these contexts.
+ * @throws {ArgumentError} for anything but a frame of these contexts.
  */
 export function frameIn<T extends Tensor>(
   checks: Checks,

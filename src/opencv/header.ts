@@ -173,7 +173,7 @@ function writeArrays(slot: Slot, kind: number, type: number): void {
   writeInputArray(view, AT.output, { flags: kind | type | ACCESS_WRITE | fixed, obj, sz_width: 0, sz_height: 0 });
 }
 
-/** @throws {ArgumentError} where nothing can be read at the address, or it is no header of that kind. */
+/** @throws {ArgumentError} where nothing can be read at the address, or it is not a header of that kind. */
 export function headerAt(address: Address, kind: "mat"): MatHeader;
 export function headerAt(address: Address, kind: "umat"): UMatHeader;
 export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UMatHeader {

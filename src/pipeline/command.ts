@@ -81,7 +81,7 @@ async function assertFile(path: string): Promise<void> {
     if (error instanceof Deno.errors.NotFound) throw new Error(`${path}: there is no such file.`);
     throw error;
   });
-  if (!isFile) throw new Error(`${path} is no file.`);
+  if (!isFile) throw new Error(`${path} is not a file.`);
 }
 
 async function stagesFor(

@@ -10,7 +10,7 @@ const COLOURS = { alias: "#1a7f37", migrate: "#9a6700", copy: "#cf222e" } as con
  * How frames get from stage to stage, as a picture: a box for each stage, and an arrow for each hand-over, green where the
  * bytes stay where they are. A tooltip has the route. Branches stand side by side. It needs no other font or file.
  *
- * @throws {ArgumentError} for what is no plan.
+ * @throws {ArgumentError} for anything but a plan.
  */
 export function svgOf(plan: Plan): string {
   checks.assertInstance(plan, Plan, "plan");

@@ -32,7 +32,7 @@ export type Origin = Source | Pipeline | AsyncIterable<Frame> | ReadableStream<F
 
 /**
  * Stages, one behind the other. Each hands its frames to the next in the memory that costs the least to reach: the same
- * bytes, as a rule. Run it, or, where the last stage is no sink, take its frames in a loop.
+ * bytes, as a rule. Run it, or, where the last stage is not a sink, take its frames in a loop.
  *
  * @example
  * ```ts
@@ -209,7 +209,7 @@ export class Source extends Stage implements AsyncIterable<Frame, void> {
  * A pipeline of these stages: a source, then transforms and streams of frames, and a sink where there is one. The last
  * argument may be options.
  *
- * @throws {ArgumentError} for what is no stage, or stands in the wrong place.
+ * @throws {ArgumentError} for anything but a stage, or stands in the wrong place.
  */
 export function pipeline(origin: Origin, ...pieces: readonly (Piece | PipelineOptions)[]): Pipeline {
   const last = pieces.at(-1);

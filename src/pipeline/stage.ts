@@ -259,7 +259,7 @@ function contextsOf({ contexts = [] }: StageInit, { memory }: Taken): readonly C
   return [...contexts, ...memory.map(({ context }) => context)];
 }
 
-/** Takes a stream's writer. @throws {ArgumentError} for what is no stream, and one that others write to. */
+/** Takes a stream's writer. @throws {ArgumentError} for anything but a stream, and one that others write to. */
 export function writerOf<T>(stream: WritableStream<T>, argument: string): WritableStreamDefaultWriter<T> {
   if (!(stream instanceof WritableStream)) throw checks.wrongKind(argument, "a WritableStream", stream);
   if (!stream.locked) return stream.getWriter();

@@ -58,7 +58,7 @@ export type PythonValue =
 
 /**
  * A reference to an object of Python's: a module, a function, an array. What `python.run`, `python.import` and `call` return
- * where it is no plain value. Dispose it: then Python has it alone.
+ * where it is not a plain value. Dispose it: then Python has it alone.
  */
 export class PythonObject extends Printed implements Disposable {
   readonly #address: Address;
@@ -192,7 +192,7 @@ function toPython(value: unknown, argument: string, depth = 0): Address {
       return newReference(py.PyLong_FromString(cString(value.toString(16)), null, 16), "PyLong_FromString");
     case "string":
       if (value.isWellFormed()) return textObject(value);
-      throw checks.wrong(argument, "the text has half of a character: it is no Unicode.", "Pass text.toWellFormed().");
+      throw checks.wrong(argument, "the text has half of a character: it is not Unicode.", "Pass text.toWellFormed().");
     case "object":
       if (value === null) return shared(helping("none"));
       if (isMade(value, PythonObject)) return shared(value.address);

@@ -2,7 +2,7 @@ import type { Checks } from "../core/checks.ts";
 
 const MAGIC = 0x07230203;
 
-/** A private copy of a module's words. @throws {ArgumentError} if they are no SPIR-V. */
+/** A private copy of a module's words. @throws {ArgumentError} if they are not SPIR-V. */
 export function spirvIn(
   checks: Checks,
   given: unknown,
@@ -13,7 +13,7 @@ export function spirvIn(
   const bytes = checks.bytesIn(given, argument, expected);
   const words = bytes.length >= 20 && bytes.length % 4 === 0 ? new Uint32Array(bytes.slice().buffer) : undefined;
   if (words?.[0] === MAGIC) return words;
-  throw checks.wrong(argument, "it is no SPIR-V of this machine's byte order.", hint);
+  throw checks.wrong(argument, "it is not SPIR-V of this machine's byte order.", hint);
 }
 
 /** What SPIR-V calls its instructions, as far as it declares something. */

@@ -38,7 +38,7 @@ interface HeaderTensor {
   readonly key: number;
 }
 
-/** A worker's address has some 50 bytes a transport, a key some 10: more is no ticket. */
+/** A worker's address has some 50 bytes a transport, a key some 10: more is not a ticket. */
 const LONGEST = 65_536;
 
 /** More tensors are a mistake. */

@@ -25,7 +25,7 @@ export function poolSizeIn(size: number): number {
   throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
 }
 
-/** @throws {ArgumentError} for a value that is no foreign surface's id, and for memory that was imported here. */
+/** @throws {ArgumentError} for a value that is not a foreign surface's id, and for memory that was imported here. */
 export function surfaceIdIn({ imported }: Display, given: number | bigint): number {
   const surface = typeof given === "bigint" && given < VA_INVALID_SURFACE ? Number(given) : given;
   if (typeof surface !== "number" || !Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {

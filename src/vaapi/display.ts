@@ -60,7 +60,7 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
     if (handle === NULL) {
       throw checks.wrong(
         "node",
-        `${node} is no DRM device.`,
+        `${node} is not a DRM device.`,
         "Pass a render node: see vaapiNodes().",
         "vaGetDisplayDRM",
       );

@@ -94,6 +94,6 @@ export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceIn
 export function attached(base: VaapiBase, id: number, info: ImageInfo, access?: Access): Made {
   base.resource.assertLive();
   const surface = reported(new VaapiSurface(base.display, id, info));
-  void surface.isBusy; // refuses what is no surface
+  void surface.isBusy; // refuses anything but a surface
   return over(base, surface, () => {}, { access });
 }

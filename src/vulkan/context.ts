@@ -245,7 +245,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
    * @throws {LayoutError} if the layout reaches past the memory's end.
    * @throws {NativeCallError} if the driver refuses it.
    *
@@ -292,7 +292,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * Compute shaders, as SPIR-V: `glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp`.
    *
    * @param spirv correct SPIR-V: a driver may crash on anything else
-   * @throws {ArgumentError} for what is no SPIR-V.
+   * @throws {ArgumentError} for anything but SPIR-V.
    * @throws {NativeCallError} if the driver refuses it.
    */
   program(spirv: Uint8Array | Uint32Array): VulkanProgram {
@@ -314,7 +314,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   /**
    * A sync file as a fence of this device's (VK_KHR_external_fence_fd). The fd stays the caller's.
    *
-   * @throws {ArgumentError} for what is no sync file.
+   * @throws {ArgumentError} for anything but a sync file.
    * @throws {InteropError} if the device imports none.
    * @throws {NativeCallError} if the driver refuses it.
    */
@@ -332,7 +332,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    *
    * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; for a sync file
    * whose signal has come, -1 will do, as drivers export it
-   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example

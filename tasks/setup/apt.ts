@@ -17,7 +17,7 @@ export async function installPackages(title: string, packages: readonly Package[
   }
 
   console.error("setup: installing (this can take some minutes) …");
-  await capture("apt-get", ["update", "-qq", ...RETRIES]); // one dead source among many is no reason to stop: the install decides
+  await capture("apt-get", ["update", "-qq", ...RETRIES]); // one dead source among many is not a reason to stop: the install decides
   const options = ["-y", "-qq", "--no-install-recommends", "--no-remove", ...RETRIES];
   const install = await capture("apt-get", ["install", ...options, ...names.split(" ")]);
   if (!install) return "there is no apt-get";

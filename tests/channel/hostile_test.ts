@@ -230,7 +230,7 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     send: about(known("x".repeat(300), {})),
     names: /name/,
   },
-  "metadata that is no list": { send: about({ ...picture(), metadata: {} }), names: /metadata/ },
+  "metadata that is not a list": { send: about({ ...picture(), metadata: {} }), names: /metadata/ },
   "a dictionary that is a list": { send: about(known("mine", [])), names: /fields/ },
   "a dictionary with a property more": {
     send: about({ ...picture(), metadata: [{ name: "mine", fields: {}, more: 1 }] }),
@@ -415,7 +415,7 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(opaque({ objects: opaqueObjects({ dedicated: 1 }) })),
     names: /dedicated/,
   },
-  "a device's memory by a number that is no text": {
+  "a device's memory by a number that is not a text": {
     send: about(opaque({ objects: opaqueObjects({ identity: 7 }) })),
     names: /identity/,
   },
@@ -436,7 +436,7 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(body({ objects: Array(2).fill({ offset: 0, byteLength: PAGE }) })),
     names: /objects/,
   },
-  "a second plane's object that is no memfd": {
+  "a second plane's object that is not a memfd": {
     send: () => {
       const objects = [{ offset: 0, byteLength: PAGE }, { offset: 0, byteLength: 2048 }];
       const json = { ...picture({}, nv12Planes({ byteOffset: 0 })), objects };

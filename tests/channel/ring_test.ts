@@ -422,7 +422,7 @@ test("a hundred readers come and go while the writer writes", async (path) => {
   await until(() => ring.readers === 0, "no reader");
 });
 
-test("a channel is no ring, and a ring no channel", async (path) => {
+test("a channel is not a ring, nor a ring a channel", async (path) => {
   const { connect, listen } = await import("../../src/channel/mod.ts");
   await using ring = create(path);
   using peer = connect(path, { contexts: [host] });

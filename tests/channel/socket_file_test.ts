@@ -57,7 +57,7 @@ test("a socket that a dead process left behind is replaced", async (path) => {
   using _client = connect(path);
 });
 
-test("a file that is no socket, and a link, are left alone", async (path) => {
+test("a file that is not a socket, and a link, are left alone", async (path) => {
   await Deno.writeTextFile(path, "precious");
   assertThrows(() => listen(path), ArgumentError);
   assertEquals(await Deno.readTextFile(path), "precious");

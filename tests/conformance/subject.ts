@@ -17,7 +17,7 @@ export interface End {
   allocate(init: LayoutInit): Tensor;
   /** The same for a frame; left out where a tensor is one picture, and a frame's planes are of other formats. */
   allocateFrame?(info: ImageInfo): Frame;
-  /** The shape of so many bytes, where they are no plain row of them. */
+  /** The shape of so many bytes, where they are not a plain row of them. */
   shapeOf?(byteLength: number): readonly number[];
   /** Whose end ends this memory too, beside that of its target's context. */
   readonly within?: Context;

@@ -378,7 +378,7 @@ streamTest("a context that ends takes both ends along, whatever is in the stream
   assertEquals([consumer, producer, seen].map(({ resource }) => resource.state), ["freed", "freed", "freed"]);
 });
 
-streamTest("a consumer that is gone is no consumer", 2, (cuda) => {
+streamTest("a consumer that is gone is not a consumer", 2, (cuda) => {
   const consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   using one = frameOf(cuda);

@@ -229,7 +229,7 @@ recordedTest("what fails leaves no fd, no memory and no array", (cuda) => {
 });
 
 recordedTest(
-  "rows of pixels, other formats, other devices and what is no format are refused before any call",
+  "rows of pixels, other formats, other devices and anything but a format are refused before any call",
   (cuda) => {
     using image = foreignImage(uuidOf(cuda));
     using rows = foreignImage(uuidOf(cuda), { modifier: 0n });

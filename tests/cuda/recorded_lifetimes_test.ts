@@ -276,7 +276,7 @@ recordedTest("a map that copies back ends before the stream that carries it", ()
   });
 });
 
-recordedTest("virtual memory of the host is no device's that it was not made for", (cuda) => {
+recordedTest("virtual memory of the host is not a device's that it was not made for", (cuda) => {
   using other = CudaContext.open({ ordinal: 1 });
   using graph = new MapperGraph([host, cuda, other]);
   using tensor = cuda.virtual.allocate({ ...INIT, location: "host" });

@@ -166,7 +166,7 @@ recordedTest("a stream of another device, or of another context, is not attached
   }
 });
 
-recordedTest("pageable memory that the driver may move is no alias; coherent memory is left to the proof", () => {
+recordedTest("pageable memory that the driver may move is not an alias; coherent memory is left to the proof", () => {
   const moves = "the driver may move pageable memory to its current user";
   attributes.set(constants.cudaDevAttrPageableMemoryAccess, 1);
   {

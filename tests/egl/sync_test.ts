@@ -41,7 +41,7 @@ test("a program's EGLSync is a fence", async (egl) => {
   destroySync(display, sync);
 });
 
-test("what is no EGLSync is an error", (egl) => {
+test("anything but an EGLSync is an error", (egl) => {
   const error = assertThrows(() => egl.attachFence(64n), NativeCallError);
   assertStringIncludes(error.message, "eglGetSyncAttrib failed with EGL_BAD_");
 });

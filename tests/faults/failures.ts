@@ -136,7 +136,7 @@ const CXXABI: Failures<CxxAbi> = {
   __cxa_demangle: { answer: 0n },
 };
 
-/** OpenCL. An unmap is no release: where it fails, nothing was unmapped. */
+/** OpenCL. An unmap is not a release: where it fails, nothing was unmapped. */
 const OPENCL: Failures<OpenCL> = {
   clGetPlatformIDs: code(CL_OUT_OF_HOST_MEMORY),
   clGetPlatformInfo: code(CL_OUT_OF_HOST_MEMORY),

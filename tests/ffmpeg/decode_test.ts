@@ -198,7 +198,7 @@ test("a frame that the decoder goes on to read can be read only", async ({ ffmpe
   assert(count > 0);
 });
 
-test("packets without bytes, for pictures that are the ones before, are no end and no error", async (there) => {
+test("packets without bytes, for pictures that are the ones before, are neither an end nor an error", async (there) => {
   const path = await clip("theora.ogv");
   const wanted = await decodedByProgram(path, "-fps_mode", "passthrough", "-f", "rawvideo");
   assertEquals(concat((await framesOf(there, path)).map(({ bytes }) => bytes)), wanted);

@@ -169,7 +169,7 @@ testOpen("attach() shows the part that a GstVideoCropMeta shows, in pixels of ea
 });
 
 testOpen(
-  "attach() takes what is no time of GStreamer's for none: elements of FFmpeg's pass its own number on",
+  "attach() treats anything but a time of GStreamer's as none: elements of FFmpeg's pass its own number on",
   (open) => {
     for (const none of [2n ** 64n - 1n, 2n ** 63n]) {
       using given = new CBuffer(memory(24));

@@ -59,7 +59,7 @@ testOpen("attachBatch() attaches all of a batch, or none", (open) => {
   assertEquals([one.references, short.references], [2, 2]);
 });
 
-testOpen("attachBatch() refuses what is no batch, and an empty one", (open) => {
+testOpen("attachBatch() refuses anything but a batch, and an empty one", (open) => {
   using one = picture(1);
   using sample = one.sample(NV12);
   using empty = listOf();

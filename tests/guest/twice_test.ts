@@ -137,7 +137,7 @@ guestTest(
     }),
 );
 
-test("what is no dma-buf, or a shorter one, does not reach Vulkan's driver", async (vulkan) => {
+test("anything but a dma-buf, or a shorter one, does not reach Vulkan's driver", async (vulkan) => {
   const [read, write] = raw.pipe();
   raw.close(write);
   using fds = new DisposableStack();

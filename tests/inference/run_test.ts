@@ -55,7 +55,7 @@ forEachRuntime("compile() refuses texts, by name", SIGMOID, async ({ context }) 
   assertMatch(error.message, /^inputs\.x has texts, which no tensor has\./);
 });
 
-forEachRuntime("compile() of what is no model fails with the runtime's words", SIGMOID, async ({ context }) => {
+forEachRuntime("compile() of anything but a model fails with the runtime's words", SIGMOID, async ({ context }) => {
   await assertRejects(() => context.compile(new Uint8Array(100).fill(7)), NativeCallError, " failed with ");
 });
 

@@ -224,7 +224,7 @@ export function runtimeRows(runtime: RuntimeOfRows): Readonly<Record<string, Row
       (context) => context.attach(0x1000n),
       wrong("handle", /0x1000 cannot be read/, /Is the memory still there/, "process_vm_readv"),
     ),
-    "an owner that is no function": sessionRow(
+    "an owner that is not a function": sessionRow(
       ({ context, x }) => context.attach(x.handle, { owner: any(1) }),
       { error: ArgumentError, api: "core", argument: "owner", message: /expected a function/ },
     ),

@@ -93,7 +93,7 @@ function nameOf(key: PropertyKey): string {
   return typeof key === "symbol" ? `[${key.description}]` : String(key);
 }
 
-/** A function that is no class. */
+/** A function that is not a class. */
 function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   if (typeof value !== "function") return false;
   return Object.getOwnPropertyDescriptor(value, "prototype")?.writable ?? true;

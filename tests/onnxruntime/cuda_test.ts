@@ -92,7 +92,7 @@ test("allocate() of a context on a GPU says who allocates", ({ ort }) => {
   );
 });
 
-test("open() refuses a library without CUDA's provider, and what is no CudaContext", ({ cuda }) => {
+test("open() refuses a library without CUDA's provider, and anything but a CudaContext", ({ cuda }) => {
   const has = new Int32Array(Deno.UnsafePointerView.getArrayBuffer(asked().has_cuda!, 4));
   has[0] = 0;
   const error = assertThrows(() => OnnxRuntimeContext.open({ on: cuda }), InteropError);

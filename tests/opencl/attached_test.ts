@@ -371,7 +371,7 @@ testEach("an attached event outlives its context's object", async (platform) => 
   assert(fence.reached());
 });
 
-testEach("what is no handle, or of another context, is refused", (platform) => {
+testEach("anything but a handle, or of another context, is refused", (platform) => {
   using b = bench(platform);
   using other = open(platform);
   // deno-lint-ignore no-explicit-any -- what JavaScript passes

@@ -142,7 +142,7 @@ testMat("files: the error of a cut TIFF says what is missing", () => {
   const file = tiff({ samples: 3, planar: true }, 50, 40);
   const error = thrown(NativeCallError, () => cv.imdecode(file.slice(0, file.length / 2)));
   assertEquals([error.api, error.fn], ["opencv", "imdecode"]);
-  assertStringIncludes(error.message, "is no whole image: its strip 7 of 15 ends beyond the file");
+  assertStringIncludes(error.message, "is not a whole image: its strip 7 of 15 ends beyond the file");
   const table = tiff({ samples: 1, palette: "behind" }, 50, 40);
   assertStringIncludes(
     thrown(NativeCallError, () => cv.imdecode(table.slice(0, -1))).message,
@@ -215,7 +215,7 @@ testMat(
         const error = thrown(NativeCallError, () => cv.imdecode(file));
         assertStringIncludes(
           error.message,
-          `is no whole image: ${what.startsWith("does") ? `its header ${what}` : what}`,
+          `is not a whole image: ${what.startsWith("does") ? `its header ${what}` : what}`,
         );
       }
     }),

@@ -277,7 +277,7 @@ testMat("mat: the memory of a foreign Mat stays for as long as a peer has it", (
   peer.bytes().fill(1);
 });
 
-testMat("mat: what is no Mat cannot be attached to", () => {
+testMat("mat: anything but a Mat cannot be attached to", () => {
   using cv = OpenCVContext.open();
   const junk = new DataView(new ArrayBuffer(Mat.size));
   const empty = new DataView(new ArrayBuffer(Mat.size));

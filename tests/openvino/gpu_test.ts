@@ -64,7 +64,7 @@ test("map() refuses buffers of another cl_context, and parts of a cl_mem", (cl) 
   assertThrows(() => graph.map(part, ov), LayoutError, "it begins at byte 4 of its cl_mem.");
 });
 
-test("allocate() of a context on a GPU says who allocates, and open() refuses what is no OpenCLContext", (cl) => {
+test("allocate() of a context on a GPU says who allocates, and open() refuses anything but an OpenCLContext", (cl) => {
   using ov = OpenVINOContext.open({ library: simulated(), on: cl });
   assertThrows(
     () => ov.allocate({ shape: [4], dtype: "f32" }),

@@ -83,7 +83,7 @@ Deno.test("gpu task: what compute-sanitizer reports", () => {
   assertEquals(foundBy("racecheck", "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"), []);
 });
 
-Deno.test("gpu task: a tool that has checked nothing is no success", () => {
+Deno.test("gpu task: a tool that has checked nothing is not a success", () => {
   const nothing =
     "========= COMPUTE-SANITIZER\n========= Target application terminated before first instrumented API call\n";
   assertEquals(foundBy("initcheck", nothing), [
@@ -92,7 +92,7 @@ Deno.test("gpu task: a tool that has checked nothing is no success", () => {
   assertEquals(foundBy("memcheck", ""), ["memcheck has checked nothing: its log is empty"]);
 });
 
-Deno.test("gpu task: what is not here is counted by its reason, and nothing passed is no success", () => {
+Deno.test("gpu task: what is not here is counted by its reason, and nothing passed is not a success", () => {
   const two = "cuda: peers (not here: needs 2 GPUs)";
   const outcome = outcomeOf([{ passed: ["a"], failed: [], skipped: [two, two] }]);
   assertEquals(outcome, {

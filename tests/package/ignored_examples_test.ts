@@ -8,7 +8,7 @@ import { deno, ROOT, temporaryFolder } from "./project.ts";
 /** Where they stand alone; elsewhere they use what they do not declare. */
 const PLACES = ["README.md", "docs", "src/cuda", "src/opencv/gpu_mat.ts", "src/pipeline"];
 
-/** What stands for a package that is no dependency. */
+/** What stands for a package that is not a dependency. */
 const NODE_AV = new URL("../ffmpeg/node_av.ts", import.meta.url).href;
 
 /** One of them, by the file and line that it begins in. */

@@ -323,7 +323,7 @@ test("a flow that forgets frames is named in a warning, and they are disposed", 
   assertEquals(warnings, ["samepage: forgetful has forgotten 2 frames: it neither passed them on nor disposed them."]);
 });
 
-Deno.test("pipeline() refuses what is no stage, and stages in the wrong place", () => {
+Deno.test("pipeline() refuses anything but a stage, and stages in the wrong place", () => {
   const { sink } = noted();
   assertThrows(() => pipeline(7 as never), ArgumentError, "stages");
   assertThrows(() => pipeline(numbered(1), {} as never, sink), ArgumentError, "stages");
@@ -388,7 +388,7 @@ test("Pipeline.figures are those of the run that is under way", async () => {
   assertEquals(seen, [0, 1, 2]);
 });
 
-test("new Source(), new Transform() and tee() name what is no function, no generator and no list", async () => {
+test("new Source(), new Transform() and tee() name anything but a function, a generator or a list", async () => {
   const array = new Source({ name: "array", frames: () => [] as never });
   const error = await assertRejects(() => pipeline(array, noted().sink).run(), StageError, "async generator");
   assert(error.cause instanceof ArgumentError);

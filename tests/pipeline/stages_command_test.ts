@@ -108,7 +108,7 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
     [["run", source, `--filter=${folder}/two.cl`, "--kernel=c"], 1, /there is no kernel "c"/],
     [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: a model is a file of \.onnx/],
     [["run", source, `--detect=${folder}/sigmoid.onnx`], 1, /the model makes no map of probabilities/],
-    [["run", folder], 1, /is no file\.$/m],
+    [["run", folder], 1, /is not a file\.$/m],
   ];
   const outcomes: Awaited<ReturnType<typeof command>>[] = [];
   for (const [args] of mistakes) outcomes.push(await command(...args));

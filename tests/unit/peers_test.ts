@@ -96,7 +96,7 @@ Deno.test(
 );
 
 Deno.test(
-  "peers: one that ended is no peer, whichever of them ends first",
+  "peers: one that ended is not a peer, whichever of them ends first",
   withEmptyLedger(() => {
     for (const first of [0, 1]) {
       const peers = peersOf(100);

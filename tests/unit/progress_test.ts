@@ -72,7 +72,7 @@ Deno.test("Progress keeps to one line of a narrow terminal", async () => {
   for (const line of drawn) assert(line.trimEnd().length <= 23, line);
 });
 
-Deno.test("Progress writes nothing where stderr is no terminal, nor unless it is asked for", async () => {
+Deno.test("Progress writes nothing where stderr is not a terminal, nor unless it is asked for", async () => {
   const drawn = await shownIn(
     80,
     `

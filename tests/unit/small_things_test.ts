@@ -38,7 +38,7 @@ Deno.test(
   }),
 );
 
-Deno.test("options: own names that are none of theirs are refused, and what they inherit is no matter", () => {
+Deno.test("options: own names that are none of theirs are refused, and what they inherit does not matter", () => {
   const names = { size: true };
   const given = Object.assign(Object.create({ inherited: 1 }), { size: 1 });
   assertStrictEquals(optionsIn(given, names), given);

@@ -1,6 +1,6 @@
 /**
- * What is no memory is refused by its driver, and leaves the fds as they were: also those that had the numbers of closed
- * ones. Apart from the other tests: a driver that crashes on such an fd takes only these with it.
+ * What is not memory is refused by its driver, and leaves the fds as they were: also those that had the numbers of
+ * closed ones. Apart from the other tests: a driver that crashes on such an fd takes only these with it.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { InteropError, ledger } from "@samepage/interop";

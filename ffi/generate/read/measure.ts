@@ -27,7 +27,7 @@ export async function measure(
   );
   return expressions.map(({ type, value }, i) => {
     const found = values.get(i);
-    if (found === undefined) throw new Error(`(${type}) ${value} is no integer constant`);
+    if (found === undefined) throw new Error(`(${type}) ${value} is not an integer constant`);
     return found;
   });
 }

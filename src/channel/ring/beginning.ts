@@ -20,7 +20,7 @@ export function beginningOf({ count, whenFull }: Beginning): Uint8Array<ArrayBuf
   return encoded(KINDS.ring, 0, { frames: count, whenFull, notices: FORMAT });
 }
 
-/** @throws {MessageError} if it is no first message of a ring's, or one of another version. */
+/** @throws {MessageError} if it is not a first message of a ring's, or one of another version. */
 export function beginningIn(bytes: Uint8Array<ArrayBuffer>, fds: number): Beginning {
   const { kind, body } = decoded(bytes, fds);
   if (kind === KINDS.memory) {

@@ -81,7 +81,7 @@ export class FrameRing {
    * @typeParam T what the writer's frames are in the first of `contexts` that takes them: `Frame<HostTensor>`
    * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there; ECONNRESET if its writer ends meanwhile, or
    *     does not let this process in.
-   * @throws {MessageError} if it is no ring, or its memory is not what its writer says.
+   * @throws {MessageError} if it is not a ring, or its memory is not what its writer says.
    */
   static async open<T extends Tensor | Frame = Frame>(path: string, options: OpenRingOptions): Promise<RingReader<T>> {
     const { signal, ...channel } = optionsIn(options, OPEN);

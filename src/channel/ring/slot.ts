@@ -51,7 +51,7 @@ export class Slot<T extends Tensor | Frame> {
   }
 }
 
-/** Times that it had before it came to the ring are no turn's. */
+/** A frame's times from before it joined the ring belong to none of its turns. */
 function timeless({ media: _, ...kind }: FrameInfo): FrameInfo {
   return frameInfo(kind as FrameInfo);
 }

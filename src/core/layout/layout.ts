@@ -115,7 +115,7 @@ function areSame(a: readonly number[], b: readonly number[]): boolean {
   return true;
 }
 
-/** True if the elements lie in order without gaps. @throws {LayoutError} if it is no layout. */
+/** True if the elements lie in order without gaps. @throws {LayoutError} if it is not a layout. */
 export function isContiguous(l: Layout): boolean {
   return isGapless(layout(l));
 }

@@ -19,7 +19,7 @@ let isTracing: boolean | undefined;
  * same as the variable SAMEPAGE_TRACE_FORGOTTEN=1, for programs that may not read the environment. It costs a stack for
  * each object, about 70 µs.
  *
- * @throws {ArgumentError} if `on` is no boolean.
+ * @throws {ArgumentError} if `on` is not a boolean.
  *
  * @example
  * ```ts

@@ -59,7 +59,9 @@ export function faultOf(path: string): string | undefined {
 
 type Read = (at: bigint, length: number) => DataView | undefined;
 
-/** The end of the parts that the loader maps; 0 for a file that is no library for this machine: the loader says so. */
+/**
+ * The end of the parts that the loader maps; 0 for a file that is not a library for this machine: the loader says so.
+ */
 function endOf(read: Read): bigint {
   const header = read(0n, Elf64_Ehdr.size);
   if (header === undefined || header.getUint32(0) !== ELF_MAGIC) return 0n;

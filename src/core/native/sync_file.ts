@@ -19,7 +19,7 @@ export function statusOfSyncFile(fd: number, api: string): number {
   return info.getInt32(sync_file_info.fields.status.offset, true);
 }
 
-/** A driver may believe any other fd, and never signal. @throws {ArgumentError} for what is no sync file. */
+/** A driver may believe any other fd, and never signal. @throws {ArgumentError} for anything but a sync file. */
 export function syncFileIn(given: number, checks: Checks): number {
   const fd = whereOpen(checks, "fd", checks.fdIn(given, "fd"), duplicateFd);
   if (answers(fd)) return fd;

@@ -192,7 +192,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
    *
    * @throws {DisposedError} if the frame was disposed.
    * @throws {AccessError} while its bytes are lent for writing, or on their way back.
-   * @throws {ArgumentError} for a frame that is no such object.
+   * @throws {ArgumentError} for a frame that is not such an object.
    */
   get handle(): bigint {
     this.assertUsable(this.leastAccess);

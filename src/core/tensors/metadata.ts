@@ -211,7 +211,10 @@ interface Named {
 export class Metadata extends Printed {
   #list: Named[] = [];
 
-  /** Begins with one dictionary of each name. @throws {ArgumentError} if one is no plain data, or `fields` no object. */
+  /**
+   * Begins with one dictionary of each name.
+   * @throws {ArgumentError} if one is not plain data, or `fields` is not an object.
+   */
   constructor(fields?: Partial<MetadataFields>) {
     super();
     if (fields === undefined) return;
@@ -242,7 +245,10 @@ export class Metadata extends Printed {
     return this.#list.filter((named) => named.name === name).map(({ fields }) => fields as MetadataFields[N]);
   }
 
-  /** Adds a dictionary after all others. @throws {ArgumentError} if it is no plain data, or a known key has another type. */
+  /**
+   * Adds a dictionary after all others.
+   * @throws {ArgumentError} if it is not plain data, or a known key has another type.
+   */
   add<N extends string>(name: N, fields: MetadataFields[N]): this {
     this.#list.push({ name, fields: checked(name, plain(name, fields)) });
     return this;

@@ -49,7 +49,7 @@ const SIGNAL = {
   one: roomFor(cudaExternalSemaphoreSignalParams.size),
 } as const;
 
-/** A sync is no semaphore: it is only waited for, and by no program's own hand. */
+/** A sync is not a semaphore: it is only waited for, and by no program's own hand. */
 function semaphoreCall(
   { fn, size, write, one }: typeof WAIT | typeof SIGNAL,
   given: readonly (ExternalSemaphore | EglEvent)[],

@@ -77,7 +77,7 @@ export interface Specimen {
  * 3. On CPU devices, whose memory is coherent, the CPU sees one pixel of a kernel long before the next. This finds a device
  *    that brings the bytes back when a kernel ends.
  *
- * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
+ * A constant, a pointer that equals the one passed in, or anything seen after a finish, is not evidence.
  */
 export class Trial {
   readonly #context: BaseContext;

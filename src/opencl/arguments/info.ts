@@ -83,7 +83,7 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
 }
 
 /**
- * Is a parameter by value a driver object? PoCL takes a null value for one; rusticl says eight zeros are no sampler.
+ * Is a parameter by value a driver object? PoCL takes a null value for one; rusticl says eight zeros are not a sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
   const { clSetKernelArg } = opencl();

@@ -4,7 +4,7 @@ const PREFIX = /^(?:cv::|cv2?\.)?([A-Z]+_)(\w+)$/;
 /** At most this many names are near another one. */
 const NEAR = 8;
 
-/** What is longer is no name. */
+/** What is longer is not a name. */
 const LONGEST = 64;
 
 /** What to leave out of a name, where that makes it one of these: `COLOR_BGR2GRAY`, and `INTER_LINEAR_EXACT` too. */

@@ -59,7 +59,7 @@ const WEIGHTS = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.262
  * of those it stands for. Colours follow `info.colour`; where that is unknown, luma is 16 to 235, by BT.709 from 720 rows on,
  * and by BT.601 below.
  *
- * @throws {ArgumentError} for what is no OpenCLContext, a format that it does not write, and no size of a picture.
+ * @throws {ArgumentError} for anything but an OpenCLContext, a format that it does not write, and a wrong size.
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
   contextIn(cl, "opencl", "cl");

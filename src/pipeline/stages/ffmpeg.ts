@@ -17,7 +17,7 @@ export type DecodeStageOptions = Omit<DecodeOptions, "signal" | "progress">;
  * with `{ hardware: true }`. A new decoder opens the file for each run.
  *
  * @param file a path or a `file:` URL; or the bytes of a file
- * @throws {ArgumentError} for what is no FFmpegContext. What a decoder throws is thrown by the run.
+ * @throws {ArgumentError} for anything but an FFmpegContext. What a decoder throws is thrown by the run.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ export function decode(ffmpeg: FFmpegContext, file: FileSource, options: DecodeS
  * folder is as it was. An encoder may keep frames for a while: give the pipeline more than it keeps.
  *
  * @param path a path or a `file:` URL, whose name says the format
- * @throws {ArgumentError} for what is no FFmpegContext. What an encoder throws is thrown by the run.
+ * @throws {ArgumentError} for anything but an FFmpegContext. What an encoder throws is thrown by the run.
  *
  * @example
  * ```ts
@@ -90,7 +90,7 @@ export function encode(
  * counts them.
  *
  * @param files paths or `file:` URLs, or the bytes of files
- * @throws {ArgumentError} for what is no FFmpegContext, or no list.
+ * @throws {ArgumentError} for anything but an FFmpegContext and a list.
  */
 export function images(ffmpeg: FFmpegContext, files: Iterable<FileSource> | AsyncIterable<FileSource>): Source {
   if (typeof files === "string" || typeof files !== "object" || files === null || ArrayBuffer.isView(files)) {
@@ -123,7 +123,7 @@ export interface WriteImagesOptions extends Pick<EncodedStream, "codec" | "optio
  * Each frame as a picture in a file of its own.
  *
  * @param path where, with the number of digits in the place of the frame's number, from 0 on: `"out/%04d.png"`
- * @throws {ArgumentError} for what is no FFmpegContext, or a path without a place for the number.
+ * @throws {ArgumentError} for anything but an FFmpegContext, or a path without a place for the number.
  *
  * @example
  * ```ts

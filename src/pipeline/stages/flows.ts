@@ -45,7 +45,7 @@ export function latest(): Flow {
  * Drops frames, so that no more than so many a second are left. A frame's own time counts, as its maker says it; where it
  * has none, the clock does.
  *
- * @throws {ArgumentError} for what is no number above 0.
+ * @throws {ArgumentError} for anything but a number above 0.
  */
 export function rate(perSecond: number): Flow {
   assertAbove(perSecond, "perSecond");

@@ -13,7 +13,7 @@ import { checks, Sink } from "../stage.ts";
  *
  * @param from what `gst.launch()` has returned
  * @param name the appsink's name in the description
- * @throws {ArgumentError} for what is no such pipeline, or has no such element.
+ * @throws {ArgumentError} for anything but such a pipeline, or has no such element.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export function fromGStreamer(
  *
  * @param to what `gst.launch()` has returned
  * @param name the appsrc's name in the description
- * @throws {ArgumentError} for what is no such pipeline. What `pipeline.source()` throws is thrown by the run.
+ * @throws {ArgumentError} for anything but such a pipeline. What `pipeline.source()` throws is thrown by the run.
  */
 export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
   const contexts = contextsOf(to);

@@ -51,7 +51,7 @@ const NAMES = {
  *
  * @param session what `compile()` has returned, which the program disposes. Give ONNX Runtime
  * fewer threads where several runs are in flight, or where other stages work meanwhile: its threads spin
- * @throws {ArgumentError} for what is no session, and wrong options.
+ * @throws {ArgumentError} for anything but a session, and wrong options.
  *
  * @example
  * ```ts ignore

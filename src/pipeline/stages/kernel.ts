@@ -51,7 +51,7 @@ function groupsOf(size: readonly number[], group: readonly number[]): readonly n
  * has all buffers first. One work-item runs for each pixel of what is written; for Vulkan and CUDA, in whole groups.
  *
  * @param of the kernel, which the program disposes
- * @throws {ArgumentError} for what is no kernel, and wrong options.
+ * @throws {ArgumentError} for anything but a kernel, and wrong options.
  *
  * @example
  * ```ts

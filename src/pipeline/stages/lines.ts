@@ -7,7 +7,7 @@ import { Sink, writerOf } from "../stage.ts";
  * what models take them for, and the other metadata. No pixel is touched. Put it into a branch of {@link tee}.
  *
  * @param out where the lines go: `Deno.stdout.writable`, or `(await Deno.create("out.jsonl")).writable`, which is closed
- * @throws {ArgumentError} for what is no stream, and one that is locked.
+ * @throws {ArgumentError} for anything but a stream, and one that is locked.
  */
 export function jsonLines(out: WritableStream<Uint8Array>): Sink {
   const writer = writerOf(out, "out");

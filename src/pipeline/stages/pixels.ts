@@ -24,7 +24,8 @@ export interface Part {
  * Shows a part of each picture: the same bytes, with the strides of the whole. Detections move with the pixels, and those
  * outside are left out.
  *
- * @throws {ArgumentError} for what is no part. A frame that it does not fit ends the pipeline: chroma has whole steps.
+ * @throws {ArgumentError} for anything but a part. A frame that it does not fit ends the pipeline: chroma has whole
+ * steps.
  */
 export function crop(part: Part): Flow {
   for (const name of ["x", "y", "width", "height"] as const) {
@@ -41,7 +42,7 @@ export function crop(part: Part): Flow {
 /** A part of a frame, as a frame that owns the whole. */
 function cropped(frame: Frame, part: Part): Frame {
   const { info } = frame;
-  if (info.type !== "image" && info.type !== "picture") throw new StageError("crop", `${frame.name} is no picture.`);
+  if (info.type !== "image" && info.type !== "picture") throw new StageError("crop", `${frame.name} is not a picture.`);
   const { x, y, width, height } = part;
   if (x + width > info.width || y + height > info.height) {
     const what = `a part of ${width} × ${height} at ${x}, ${y} does not lie in ${info.width} × ${info.height}.`;

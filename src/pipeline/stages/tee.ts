@@ -10,7 +10,7 @@ import { checks, MOST_AT_A_TIME, type Run, Sink } from "../stage.ts";
  * another: put {@link copy} before a stage that works in place. A frame ends once all of them are done with it.
  *
  * @param branches the stages of each, with a sink at the end
- * @throws {ArgumentError} for what is no stage, or stands in the wrong place.
+ * @throws {ArgumentError} for anything but a stage, or stands in the wrong place.
  *
  * @example
  * ```ts

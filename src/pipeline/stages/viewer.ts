@@ -24,7 +24,7 @@ const END = encoder.encode(`\r\n--${BOUNDARY}\r\n`);
  * A sink that shows its frames on a web page of this machine (127.0.0.1), with live figures: as JPEG, made by OpenCV and
  * only while a browser looks. A browser that is slow misses frames, and holds up nothing.
  *
- * @throws {ArgumentError} for what is no OpenCVContext, and a port or a quality that cannot be.
+ * @throws {ArgumentError} for anything but an OpenCVContext, and a port or a quality that cannot be.
  */
 export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<OpenCVTensor> {
   const usual = (url: string) => console.log(`viewer: ${url}`);

@@ -112,7 +112,7 @@ function refuseExport({ base }: VulkanImageTarget, source: Described, kind: Imag
   };
 }
 
-/** Why rows of pixels are no OpenCL or CUDA image. */
+/** Why rows of pixels are not an OpenCL or CUDA image. */
 const ONLY_VULKAN = {
   reason: "its pixels lie row by row: other APIs would show wrong pixels of such an fd, and say nothing.",
   remedy: 'Allocate it with { tiling: "optimal" }.',

@@ -75,7 +75,7 @@ export const LAYOUTS: readonly Case[] = [
       const { source: from, target: to } = subject;
       assertFrames(subject);
       if (from.ownPitches || to.ownPitches) {
-        throw new NotHere("planes of a driver's picture are no memory of their own");
+        throw new NotHere("planes of a driver's picture are not memory of their own");
       }
       const info = imageInfo({ format: "NV12", width: 64, height: 48 });
       const planes = [

@@ -45,7 +45,7 @@ export default table(import.meta, {
     binary[binary.length >> 1] ^= 1;
     return binary;
   }, damaged),
-  "a handle that is no program": {
+  "a handle that is not a program": {
     opencl: true,
     run() {
       using cl = open();

@@ -245,7 +245,7 @@ export default table(import.meta, {
     mapped.metadata.add("displayMatrix", { matrix: [1, 0, 0, 1] });
     ffmpeg.avFrame(any(mapped));
   }, wrong("frame", /displayMatrix.matrix: expected integers, 9 of 32 bits/)),
-  "a light that is no whole number of 32 bits": mappedRow(NV12, (ffmpeg, mapped) => {
+  "a light that is not a whole number of 32 bits": mappedRow(NV12, (ffmpeg, mapped) => {
     mapped.metadata.add("contentLight", { most: 2 ** 40, average: 1 });
     ffmpeg.avFrame(any(mapped));
   }, wrong("frame", /contentLight: expected integers/)),

@@ -56,7 +56,7 @@ const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), .
 const { wrong } = failuresOf("ffmpeg");
 
 export default table(import.meta, {
-  "a device that is no context": row(
+  "a device that is not a context": row(
     () => FFmpegContext.open({ on: any("vaapi") }),
     wrong("on", /expected an open context, got a string/, /whose device/),
   ),

@@ -104,7 +104,7 @@ export default table(import.meta, {
     },
     fails: wrong("kernel", /a kernel of OpenCL, Vulkan or CUDA, got an OpenCLProgram/),
   },
-  "kernel() with arguments that are no function": {
+  "kernel() with arguments that are not a function": {
     opencl: "Portable",
     run() {
       using cl = OpenCLContext.open();

@@ -231,7 +231,7 @@ export default table(import.meta, {
     same("transfer", mapped.route.steps[0].transfer, "copy");
     put.run({ items: [1] }, [mapped]);
   }),
-  "frames that are no images of the format": onBench(({ cl, graph }) => {
+  "frames that are not images of the format": onBench(({ cl, graph }) => {
     for (const [format, order] of [["NV12", "RGBA"], ["P010", "R"], ["I420", "RGBA"]] as const) {
       using frame = host.allocateFrame(imageInfo({ format, width: 8, height: 4 }));
       fails(format, () => graph.map(frame, cl.image({ ...R8, order })), NoRouteError);

@@ -54,7 +54,7 @@ function attachedTwice(cv: OpenCVContext, result: OpenCVTensor, attach: (handle:
 }
 
 export default table(import.meta, {
-  "what is no handle": {
+  "anything but a handle": {
     run() {
       using e = eye();
       for (const handle of [undefined, null, 0n, -1n, 2n ** 64n, 4096, "0x1000", {}, [], () => {}, Symbol.iterator]) {
@@ -86,7 +86,7 @@ export default table(import.meta, {
     },
     fails: unreadable,
   },
-  "bytes that are no Mat": {
+  "bytes that are not a Mat": {
     run() {
       using e = eye();
       using memory = host.allocate({ shape: [4096], dtype: "u8" });

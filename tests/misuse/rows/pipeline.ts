@@ -169,7 +169,7 @@ export default table(import.meta, {
     ...runs(source(), new Transform({ name: "big", takes: { width: [100, 200] }, process: () => {} })),
     fails: stage(/big: expected pictures of 100 to 200 × any/, /convert\(/, "takes"),
   },
-  "an output that is no frame": {
+  "an output that is not a frame": {
     ...runs(source(), new Transform({ name: "x", gives: () => any({ type: "image" }), process: () => {} })),
     fails: stage(/x: format: expected a pixel format/, /Use one of/),
   },

@@ -21,7 +21,7 @@ const failedKernel: Omit<Failure, "code" | "codeName"> = {
 };
 
 export default table(import.meta, {
-  "what is no promise": {
+  "anything but a promise": {
     run() {
       for (const wrong of [undefined, null, 5, "soon", {}, [], () => {}, { then: 5 }]) {
         fails(String(wrong), () => host.signal(any(wrong)), ArgumentError);

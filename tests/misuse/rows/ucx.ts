@@ -214,7 +214,7 @@ export default table(import.meta, {
     run: () => UcxContext.open({ devices: ["lo,eth0"] }),
     fails: wrong("devices", /expected names of UCX's, got lo,eth0/),
   },
-  "a device that is no text": {
+  "a device that is not a text": {
     run: () => UcxContext.open({ devices: any([1]) }),
     fails: wrong("devices", /expected names of UCX's, got 1/),
   },
@@ -282,9 +282,9 @@ export default table(import.meta, {
     gone(/ucx share of .* was disposed/),
   ),
   "a text for a ticket": opened((ucx) => ucx.connect(any("ticket")), wrong("ticket", /expected the bytes of a ticket/)),
-  "bytes that are no ticket": opened(
+  "bytes that are not a ticket": opened(
     (ucx) => ucx.connect(new Uint8Array(100)),
-    wrong("ticket", /it is no ticket/, TICKET),
+    wrong("ticket", /it is not a ticket/, TICKET),
   ),
   "half a ticket": connected(
     ({ ucx, share }) => ucx.connect(share.ticket.subarray(0, 99)),

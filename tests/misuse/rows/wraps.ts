@@ -181,7 +181,7 @@ export default table(import.meta, {
     run: () => host.wrap(any("0x1000"), bytes),
     fails: refused("memory", /expected a buffer or a pointer, got a string/, /typed array/),
   },
-  "release of memory that was no buffer": {
+  "release of memory that was not a buffer": {
     run() {
       using t = host.allocate(bytes);
       t.release();

@@ -25,7 +25,7 @@ function struct(entry: ClassEntry, [size, align, ...facts]: readonly number[]): 
   const members: Record<string, Struct["members"][string]> = {};
   for (const [name, designator] of fieldsOf(entry)) {
     const [offset, bytes, isScalar, isPointer, isFractional, hasSign] = facts.splice(0, FACTS);
-    if (!isScalar) throw new Error(`${entry.type}.${designator} is no number and no pointer`);
+    if (!isScalar) throw new Error(`${entry.type}.${designator} is neither a number nor a pointer`);
     const type = `${isFractional ? "f" : hasSign ? "i" : "u"}${bytes * 8}` as FieldType;
     fields[name] = { offset, type };
     members[name] = { designator, foreign: isPointer ? ADDRESS : scalar(type) };
