@@ -201,7 +201,7 @@ function imageIn(image: unknown): FrameInfo {
   const given = record(image, "image", ["fourcc", "width", "height", "modifier"], ["colour"]);
   const fourcc = whole(given.fourcc, "image.fourcc");
   const format = imageFormatOf(fourcc);
-  if (format === undefined) throw badMessage("image.fourcc", `no format of samepage's has the fourcc ${fourcc}.`);
+  if (format === undefined) throw badMessage("image.fourcc", `no samepage format has the fourcc ${fourcc}.`);
   const init = {
     format,
     width: whole(given.width, "image.width", 1),

@@ -355,7 +355,7 @@ export class CudaContext extends CudaPrimaryContext {
    * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
    * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
    *
-   * @param fd an fd of a binary semaphore or a timeline of Vulkan's; CUDA takes no sync files
+   * @param fd an fd of a binary semaphore or a Vulkan timeline; CUDA takes no sync files
    * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
    * @throws {NativeCallError} if the driver refuses it.
    *

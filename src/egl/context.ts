@@ -56,7 +56,7 @@ const drivers = new Map<Address, EglDriver>();
 
 /**
  * An OpenGL ES context of its own, without a window, on an EGL display. Its images are the target `egl.image`. It is a
- * thread's current context only while a call of samepage's runs; then what was current before is put back.
+ * thread's current context only while a samepage call runs; then what was current before is put back.
  *
  * @example
  * ```ts

@@ -196,7 +196,7 @@ export class EglLane implements Lane {
     });
   }
 
-  /** A sync of an event of CUDA's that was recorded. */
+  /** A sync of a CUDA event that was recorded. */
   importCudaEvent(event: bigint): Sync {
     const attributes = [EGL_CUDA_EVENT_HANDLE_NV, event];
     return this.context.within(() => createSync(this.#display, EGL_SYNC_CUDA_EVENT_NV, attributes));

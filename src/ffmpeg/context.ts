@@ -125,7 +125,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
   }
 
   /**
-   * A new AVFrame over a frame's memory, for code of FFmpeg's that may keep it for as long as it likes, on its own threads:
+   * A new AVFrame over a frame's memory, for FFmpeg's code that may keep it for as long as it likes, on its own threads:
    * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use as long as FFmpeg
    * has a reference to its memory: its end waits for that, and so does a map of it, or who would write it. To read the
    * bytes beside FFmpeg, map what the frame was mapped from.

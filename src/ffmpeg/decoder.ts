@@ -35,7 +35,7 @@ export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<
   /**
    * The device of `FFmpegContext.open({ on })` decodes: NVDEC for CUDA, VA-API. Frames are those of `on`, in place. Where
    * FFmpeg has no decoder of this codec for such a device, or the device does not take the stream, the CPU decodes into
-   * memory of FFmpeg's, and `frame.target` says so; with `"required"`, that is an error.
+   * FFmpeg's memory, and `frame.target` says so; with `"required"`, that is an error.
    */
   readonly hardware?: boolean | "required";
   /**

@@ -114,9 +114,9 @@ export class Encoder extends NativeObject {
 
   /**
    * Encodes a frame, once all work on it is over. Its bytes are not copied for that: from the call on, and while the encoder
-   * keeps a reference to them, they can be read and not written. A frame over memory of samepage's ends once the encoder has
-   * released it.
-   * Calls are done in order. A frame's `media.pts` and `timeBase` say when it is shown; one without follows the one before.
+   * keeps a reference to them, they can be read and not written. A frame over samepage's memory ends once the encoder
+   * has released it. Calls are done in order. A frame's `media.pts` and `timeBase` say when it is shown; one without
+   * follows the one before.
    *
    * @param frame a frame of this context: decoded, attached, or `graph.map(frame, ffmpeg)`
    * @throws {ArgumentError} for a frame that differs from the first, is not later than the one before, or has a format that

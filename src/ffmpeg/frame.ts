@@ -28,7 +28,7 @@ export function newFrame(undo: Undo): Address {
   return frame;
 }
 
-/** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
+/** What an AVFrame is, and where its planes lie: in FFmpeg's buffers. */
 export interface Contents {
   /** What all frames of its stream are. */
   readonly info: FrameInfo;

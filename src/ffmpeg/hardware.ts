@@ -66,7 +66,7 @@ export class Hardware implements EndHooks {
     const { natives } = on;
     if (kind === undefined || natives === undefined) {
       const known = `Pass a context of ${Object.keys(KINDS).join(", ")}.`;
-      throw checks.wrong("on", `samepage knows no hardware frames of FFmpeg's on ${on.name} (${on.api}).`, known);
+      throw checks.wrong("on", `samepage knows no FFmpeg hardware frames on ${on.name} (${on.api}).`, known);
     }
     if (!builtDevices().has(kind.device)) {
       const there = [...builtDevices().values()].join(", ");

@@ -79,7 +79,7 @@ export class BufferPool<T extends Tensor = Tensor> {
   }
 
   /**
-   * The frame over what an AVFrame refers to; undefined if that is memory of FFmpeg's.
+   * The frame over what an AVFrame refers to; undefined if that is FFmpeg's memory.
    *
    * @param release frees the AVFrame, once the frame has ended
    */

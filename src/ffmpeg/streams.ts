@@ -55,7 +55,7 @@ export interface MediaInfo {
   readonly stream: StreamInfo;
 }
 
-/** A stream of FFmpeg's, and what it says. */
+/** An FFmpeg stream, and what it says. */
 export interface OpenStream {
   readonly address: Address;
   readonly info: StreamInfo;

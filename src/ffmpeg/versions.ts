@@ -40,7 +40,7 @@ type Some = Partial<Laid<typeof vulkan57 & typeof codec59>>;
 export interface Structs extends Common, Omit<Some, keyof Common> {
   /** `"5.1"` */
   readonly release: string;
-  /** The package of Debian's that has it, where one does. */
+  /** The Debian package that has it, where one does. */
   readonly inDebian?: string;
   /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
   readonly keyFrame: number;

@@ -15,7 +15,7 @@ export interface AcquireOptions {
 
 const OPTIONS: Names<AcquireOptions> = { timeout: true };
 
-/** `EGLint`'s, and a half of CUDA's. */
+/** The largest `EGLint`; CUDA would take twice as much. */
 const LONGEST = 2 ** 31 - 1;
 
 /** @throws {ArgumentError} for anything but a number of microseconds. */

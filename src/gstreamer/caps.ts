@@ -51,7 +51,7 @@ export interface Caps {
   readonly address: Address;
   /** The kind of the stream: `"video/x-raw"`. */
   readonly name: string;
-  /** True where they say that the pixels are in textures of OpenGL's. */
+  /** True where they say that the pixels are in OpenGL's textures. */
   readonly areTextures: boolean;
   readonly pictures?: Pictures;
   readonly sound?: Sound;

@@ -1,6 +1,6 @@
 import { type ErrorFields, InteropError } from "../core/errors.ts";
 
-/** True where machine code of samepage's is for this machine. */
+/** True where samepage's machine code is for this machine. */
 export function isMachine(): boolean {
   return Deno.build.os === "linux" && Deno.build.arch === "x86_64";
 }

@@ -50,7 +50,7 @@ export class PixelFormats {
     return found;
   }
 
-  /** The name of samepage's for it, where that stands for pictures of this size. */
+  /** samepage's name for it, where that stands for pictures of this size. */
   imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
     return fitting(this.#byName.get(name), width, height);
   }
@@ -64,7 +64,7 @@ export class PixelFormats {
     return { info, planes: planes.map(place) };
   }
 
-  /** The library's name for a format of samepage's; undefined if it has none. */
+  /** The library's name for a samepage format; undefined if it has none. */
   nameOf(format: ImageFormat): string | undefined {
     return this.#names.get(format);
   }

@@ -50,7 +50,7 @@ const COMPILE: Names<OnnxRuntimeCompile> = { threads: true, providers: true };
 const MOST_THREADS = 1024;
 
 /**
- * ONNX Runtime on the CPU, or on a GPU of CUDA's. It is its own target: memory of the host, or of that GPU, is mapped to it
+ * ONNX Runtime on the CPU, or on a CUDA GPU. It is its own target: memory of the host, or of that GPU, is mapped to it
  * in place.
  *
  * @example

@@ -20,7 +20,7 @@ export function providersHere(): readonly string[] {
   }, [() => call("ReleaseAvailableProviders", list, count)]);
 }
 
-/** Throws where the library does not run models on the GPU of CUDA's. */
+/** Throws where the library does not run models on the CUDA GPU. */
 export function assertCuda(on: Context, version: string): void {
   if (on.api !== "cuda") {
     throw checks.wrong("on", `ONNX Runtime runs nothing on ${on.name} (${on.api}).`, "Pass a CudaContext.");
@@ -66,7 +66,7 @@ function appendByName(settings: Address, name: string): void {
   check(status, fn, { hint: `${name} may need options, or a library, that it does not have here.` });
 }
 
-/** By the number of the GPU, and the stream of samepage's on it. */
+/** By the number of the GPU, and the samepage stream on it. */
 function appendCuda(settings: Address, { arrays, natives }: Context): void {
   const options = resultOf("CreateCUDAProviderOptions");
   thenUndo("appending CUDA's provider", () => {

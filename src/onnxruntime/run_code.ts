@@ -37,7 +37,7 @@ export const SYMBOLS = { RunElsewhere: { parameters: ["u64"], result: "void", no
 let made: RunCode | undefined;
 
 /**
- * `void RunElsewhere(void *run)`, on a thread of Deno's: it calls `Run`, keeps its status, and posts the run's semaphore, so
+ * `void RunElsewhere(void *run)`, on a Deno thread: it calls `Run`, keeps its status, and posts the run's semaphore, so
  * that a thread that blocks sees the end too. OrtApi's RunAsync runs on one of the session's own threads, and computes with
  * one less than `Run`: with two, it takes twice as long.
  *

@@ -243,7 +243,7 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
 }
 
-/** Formats of FFmpeg's have names of its own, but for those that all APIs have. */
+/** FFmpeg's formats have FFmpeg's names, except those that all APIs share. */
 function assertFormat(format: string): void {
   checks.assertText(format, "takes.format");
   const known = format.toUpperCase();

@@ -57,7 +57,7 @@ export type PythonValue =
   | { [name: string]: PythonValue };
 
 /**
- * A reference to an object of Python's: a module, a function, an array. What `python.run`, `python.import` and `call` return
+ * A reference to a Python object: a module, a function, an array. What `python.run`, `python.import` and `call` return
  * where it is not a plain value. Dispose it: then Python has it alone.
  */
 export class PythonObject extends Printed implements Disposable {
@@ -326,7 +326,7 @@ function disposeAll(value: PythonValue): void {
   else if (typeof value === "object" && value !== null) Object.values(value).forEach(disposeAll);
 }
 
-/** Runs a call of Python's on a thread of its own. `name` is what messages call it;
+/** Runs a Python call on a thread of its own. `name` is what messages call it;
  * `prepare` returns new references: the function, and its arguments. */
 export async function onThread(name: string, prepare: () => Address[]): Promise<PythonValue> {
   assertThreadsRun("threading");

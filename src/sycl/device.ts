@@ -54,7 +54,7 @@ export interface SyclDeviceChoice {
   readonly type?: SyclDeviceType;
   /** Its place in the list of {@link syclDevices}, for one of several that are alike. */
   readonly index?: number;
-  /** A context of OpenCL's: its `cl_context` becomes SYCL's, and each uses the other's unified shared memory. */
+  /** An OpenCL context: its `cl_context` becomes SYCL's, and each uses the other's unified shared memory. */
   readonly on?: Context;
 }
 

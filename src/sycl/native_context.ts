@@ -11,7 +11,7 @@ import { SharedContext } from "../core/tensors/unified_device.ts";
 import type { PointerTensor } from "../core/tensors/pointer.ts";
 import { checks, made, sycl, syclNative } from "./library.ts";
 
-/** A context of OpenCL's, whose `cl_context` is SYCL's too. */
+/** An OpenCL context, whose `cl_context` is SYCL's too. */
 export interface SyclOn {
   /** Its unified shared memory, which is SYCL's as well. */
   readonly usm: UnifiedMemory<PointerTensor>;
@@ -25,7 +25,7 @@ export function onIn(given: unknown): SyclOn {
   const { api, name, natives, usm } = context;
   const handle = natives?.handles().context;
   if (api === "opencl" && usm instanceof UnifiedMemory && handle !== undefined) return { usm, handle };
-  const hint = "Pass a context of OpenCL's, or leave { on } out and choose a device by its name.";
+  const hint = "Pass an OpenCL context, or leave { on } out and choose a device by its name.";
   throw checks.wrong("on", `${name} (${api}) has no cl_context.`, hint, "make_context");
 }
 

@@ -111,7 +111,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
       : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, handle)));
     if (usm === undefined) return undefined;
     if (usm === end) return { base: pointer, byteLength: reach, usm };
-    const what = `its last byte is no ${usm} memory of ${name}: the allocation ends before.`;
+    const what = `its last byte is not ${usm} memory of ${name}: the allocation ends before.`;
     throw checks.unfit("init", what, undefined, fn);
   }
 }

@@ -44,7 +44,7 @@ const LONGEST = 65_536;
 /** More tensors are a mistake. */
 export const MOST_TENSORS = 4_096;
 
-const KIND: EnvelopeKind<Header> = { version: 1, what: "ticket for a share of samepage's", isHeader, damaged };
+const KIND: EnvelopeKind<Header> = { version: 1, what: "a ticket for a samepage share", isHeader, damaged };
 
 export function packTicket({ access, worker, tensors }: Ticket): Uint8Array<ArrayBuffer> {
   const header: Header = {

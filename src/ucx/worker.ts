@@ -34,7 +34,7 @@ export function advanceAll(): void {
 }
 
 /**
- * A worker of UCX's: one end of connections. Bytes move, for its own commands and for those of other processes alike, only
+ * A UCX worker: one end of connections. Bytes move, for its own commands and for those of other processes alike, only
  * while this isolate calls it: it does while something is there for it to advance.
  */
 export class UcpWorker {

@@ -36,7 +36,7 @@ Deno.test("channel: a path that is taken is refused by what is there", () =>
     );
     assertEquals(await Deno.readTextFile(`${folder}/notes`), "precious");
     assertMatch(await told(() => listen(`${folder}/no/where`)), /There is no folder .*\/no\/: make it first/);
-    assertMatch(await told(() => connect(`${folder}/notes`)), /ECONNREFUSED.*no socket/);
+    assertMatch(await told(() => connect(`${folder}/notes`)), /ECONNREFUSED.*not a socket/);
   }));
 
 Deno.test("channel: what was received for reading says who has to allow more", () =>

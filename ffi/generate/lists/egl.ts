@@ -28,7 +28,7 @@ const HANDLES: Readonly<Record<string, readonly string[]>> = {
   eglSwapBuffers: ["dpy", "surface"],
 };
 
-/** A function of EGL's, whose handles cross as addresses. */
+/** An EGL function, whose handles cross as addresses. */
 function withHandles(name: string): FunctionEntry {
   const address = HANDLES[name];
   return address === undefined ? { name } : { name, address };

@@ -207,7 +207,7 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   }
 }
 
-/** Copies bytes of JavaScript's to or from an address, for experiments: they do not count, and are over when it returns. */
+/** Copies JavaScript's bytes to or from an address, for experiments: they do not count, and are over when it returns. */
 function moveBytes(usm: UnifiedMemory<PointerTensor>, address: Address, bytes: Uint8Array, direction: Direction): void {
   const { api, queue: { line } } = usm.context;
   pinned(bytes, api, (host) => {

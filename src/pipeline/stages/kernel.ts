@@ -45,7 +45,7 @@ function groupsOf(size: readonly number[], group: readonly number[]): readonly n
 }
 
 /**
- * A kernel of OpenCL's, Vulkan's or CUDA's, over each plane of a frame: in place, or into the frame that it `gives`. It
+ * An OpenCL, Vulkan or CUDA kernel, over each plane of a frame: in place, or into the frame that it `gives`. It
  * gets as many of these arguments as it has parameters: what it reads, bytes from row to row there; what it writes, bytes
  * from row to row there (neither in place); how many pixels the plane has across and down; and the plane's number. Vulkan
  * has all buffers first. One work-item runs for each pixel of what is written; for Vulkan and CUDA, in whole groups.

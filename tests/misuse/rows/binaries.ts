@@ -27,7 +27,7 @@ const damaged = {
   ...{
     error: BinaryError,
     argument: "bytes",
-    message: /no binary of a samepage program|cut short, or bytes of it were/,
+    message: /not a binary of a samepage program|cut short, or some of its bytes were/,
   },
   ...{ hint: /Build the program from its source/, has: { fault: /damaged/ } },
 };

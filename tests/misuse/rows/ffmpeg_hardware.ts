@@ -62,7 +62,7 @@ export default table(import.meta, {
   ),
   "a device of an API that FFmpeg has no frames in": row(
     () => FFmpegContext.open({ on: host }),
-    wrong("on", /no hardware frames of FFmpeg's on host/, /dmabuf, vaapi/),
+    wrong("on", /no FFmpeg hardware frames on host/, /dmabuf, vaapi/),
   ),
   "a choice that is misspelt": row(
     () => FFmpegContext.open(any({ om: dmabuf })),

@@ -233,7 +233,7 @@ export default table(import.meta, {
       GStreamerContext.openSync({ on: cl });
     },
     opencl: "Portable",
-    fails: wrong("on", /no frames of .* \(opencl\)/, /dmabuf/),
+    fails: wrong("on", /not frames of .* \(opencl\)/, /dmabuf/),
   },
   "a host's frame handed over": row(({ gst }) => {
     using picture = host.allocateFrame(NV12);

@@ -162,7 +162,7 @@ export default table(import.meta, {
       using umat = v.graph.map(image, v.cv.umat);
       v.cv.umat.attach(umat.handle);
     },
-    fails: unfit(/the UMat is a tensor's of samepage's/, /Slice that tensor, or map it/),
+    fails: unfit(/the UMat belongs to a samepage tensor/, /Slice that tensor, or map it/),
   },
   "a Mat of samepage's own, which goes away": {
     run() {

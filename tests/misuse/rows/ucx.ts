@@ -204,7 +204,7 @@ export default table(import.meta, {
   },
   "a transport with a sign of UCX's": {
     run: () => UcxContext.open({ transports: ["^tcp"] }),
-    fails: wrong("transports", /expected names of UCX's, got \^tcp/),
+    fails: wrong("transports", /expected UCX names, got \^tcp/),
   },
   "a device that is not there": {
     run: () => UcxContext.open({ devices: ["lo", "eth99"] }),
@@ -212,11 +212,11 @@ export default table(import.meta, {
   },
   "two devices in one text": {
     run: () => UcxContext.open({ devices: ["lo,eth0"] }),
-    fails: wrong("devices", /expected names of UCX's, got lo,eth0/),
+    fails: wrong("devices", /expected UCX names, got lo,eth0/),
   },
   "a device that is not a text": {
     run: () => UcxContext.open({ devices: any([1]) }),
-    fails: wrong("devices", /expected names of UCX's, got 1/),
+    fails: wrong("devices", /expected UCX names, got 1/),
   },
   "a transport that is not there": {
     run: () => UcxContext.open({ transports: ["nosuch"] }),

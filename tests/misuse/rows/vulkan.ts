@@ -311,7 +311,7 @@ export default table(import.meta, {
   ),
   "a program that is not SPIR-V": withVulkan(
     (vulkan) => vulkan.program(new Uint8Array(40)),
-    wrong("spirv", /no SPIR-V/, /glslangValidator/),
+    wrong("spirv", /not SPIR-V/, /glslangValidator/),
   ),
   "a program that is cut off": withVulkan(
     (vulkan) => vulkan.program(new Uint32Array([0x07230203, 0x10000, 0, 10, 0, 0x50001])),
