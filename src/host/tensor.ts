@@ -37,7 +37,7 @@ export function ownedTensor<D extends DType>(
   return new HostTensor({ target, handle, layout: at, resource, abilities });
 }
 
-/** It is held by the undo list, until that is run. */
+/** The undo list holds the object until it runs. */
 function kept(keepAlive: unknown): () => void {
   return () => void keepAlive;
 }
@@ -54,7 +54,7 @@ const NO_ABILITIES: HostAbilities = {};
 
 /** What a host tensor is made of. */
 export interface HostTensorInit extends TensorInit<Address> {
-  /** What else it can do. */
+  /** Abilities that only this memory has. */
   readonly abilities?: HostAbilities | undefined;
 }
 
@@ -75,7 +75,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   declare readonly layout: Layout<D>;
   #views: TensorViews | undefined;
   #released = false;
-  /** The arrays handed out before; each is handed out again until it is revoked. */
+  /** Arrays handed out before, by access. Each is handed out again until it is revoked. */
   #shown: { [A in Access]?: TypedArrays[D] } | undefined;
 
   /** Takes the resource over. */
@@ -205,8 +205,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * Gives back the JavaScript buffer that `host.wrap` took over, and disposes the tensor if it is alive. If a view of it
-   * was moved away, you get a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
+   * Returns the JavaScript buffer that `host.wrap` took over, and disposes the tensor if it is alive. If a view of it was
+   * moved away, you get a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
    * this again.
    *
    * @throws {ArgumentError} if the memory was not such a buffer.
@@ -233,7 +233,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     return allocation.escaped || allocation.liveViews > 0 ? taken.slice(0) : taken;
   }
 
-  /** The address, for routes. */
+  /** For routes. */
   protected override get hostAddress(): bigint {
     return this.address;
   }

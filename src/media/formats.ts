@@ -10,12 +10,12 @@ export interface PixelsFormat {
   readonly planes: readonly PicturePlane[];
 }
 
-/** What a library says of pixel formats. */
+/** What a library reports about pixel formats. */
 export interface PixelFormatsInit {
   /** The library, as messages name it. */
   readonly library: string;
   readonly checks: Checks;
-  /** The formats that samepage has a name for, by the library's; of two for one, the first is written. */
+  /** The library's names of formats that samepage knows. If two name one format, frames are written with the first. */
   readonly names: readonly (readonly [name: string, format: ImageFormat])[];
   /** The library's number of a format, by its name; undefined if it has none of that name. */
   numberOf(name: string): number | undefined;
