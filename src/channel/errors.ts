@@ -10,7 +10,7 @@ export function badMessage(argument: string, what: string, cause?: unknown): Mes
   return new MessageError(`${argument}: ${what}`, { api: "channel", argument, cause });
 }
 
-/** Before a message is sent, what a receiver would refuse is the fault of a program's argument. Other errors stay. */
+/** Turns a MessageError into an ArgumentError: on the sender's side the program's argument is at fault. */
 export function asArgument(error: unknown, argument: string, what: string): unknown {
   if (!(error instanceof MessageError)) return error;
   const { message, cause } = error;
