@@ -5,7 +5,7 @@ import type { OpenCLKernel, OpenCLTensor } from "../opencl/mod.ts";
 import { checks, type Transform } from "./stage.ts";
 import { infer } from "./stages/infer.ts";
 
-/** Luma as the model's three colours, from -1 to 1: each of its pixels is the mean of those that it stands for. */
+/** Writes luma into the model's three colours, from -1 to 1. Each pixel is the mean of the pixels that it stands for. */
 export const PREPARE = `
 kernel void prepare(global const uchar *luma, int stride, int width, int height, global float *to, int across, int down) {
   int x = get_global_id(0), y = get_global_id(1);
@@ -17,15 +17,15 @@ kernel void prepare(global const uchar *luma, int stride, int width, int height,
   for (int i = 0; i < 3; i++) to[(i * down + y) * across + x] = value;
 }`;
 
-/** The longer side of what the model reads, where it takes any, and what its sides are multiples of. */
+/** The longer side of the model's input if it takes any size, and what its sides are multiples of. */
 const [SIDE, STEP] = [640, 32];
 
-/** From which probability on a pixel belongs to an object, and what share of the picture the smallest has. */
+/** The least probability of a pixel of an object, and the least share of the picture that an object covers. */
 const [LIKELY, LEAST] = [0.3, 1 / 5000];
 
 /**
- * A model that gives each pixel the probability that it belongs to an object, as text detectors do: what is connected is a
- * detection.
+ * A model that gives each pixel the probability that it belongs to an object, as text detectors do. Connected pixels are
+ * one detection.
  *
  * @throws {ArgumentError} for a model of another kind.
  */
@@ -35,7 +35,7 @@ export function detector(session: Session, prepare: OpenCLKernel): Transform<Ope
     others.length + more.length === 0 && input.shape[1] === 3 && Math.abs(output.shape[1]) === 1;
   if (!isMap) {
     const hint = "It has to read f32 [1, 3, height, width], and write f32 [1, 1, height, width].";
-    throw checks.wrong("--detect", `the model makes no map of probabilities: ${session}.`, hint);
+    throw checks.wrong("--detect", `expected a model that makes a map of probabilities, got ${session}.`, hint);
   }
   const sizeOf = (info: FrameInfo): readonly number[] => {
     const { width, height } = info as ImageInfo;
@@ -65,7 +65,7 @@ interface Detection {
   readonly confidence: number;
 }
 
-/** What is connected in a map, each as a box around it. */
+/** A box around each group of connected pixels. */
 export function detectionsIn(map: HostTensor): readonly Detection[] {
   const likely = (map.view({ access: "read" }) as Float32Array).slice();
   const [, , height, width] = map.layout.shape;
@@ -91,7 +91,7 @@ export function detectionsIn(map: HostTensor): readonly Detection[] {
   return found;
 }
 
-/** Pixels that are connected with one; each is taken out of the map. */
+/** The pixels connected with one. Each is taken out of the map. */
 function* connected(map: Float32Array, start: number, width: number) {
   const waiting = [start];
   for (let index = waiting.pop(); index !== undefined; index = waiting.pop()) {

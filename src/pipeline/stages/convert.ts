@@ -2,11 +2,11 @@ import { integer, type Rule } from "../../core/checks.ts";
 import { type Colour, type FrameInfo, type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
-import { Recent } from "../recent.ts";
+import { RecentKinds } from "../recent_kinds.ts";
 import { checks, Transform } from "../stage.ts";
 import { contextIn } from "./given.ts";
 
-/** What {@link convert} makes of pictures. What is left out stays as it is. */
+/** What {@link convert} changes about pictures. What is left out stays as it is. */
 export interface ConvertOptions {
   /** The format. */
   readonly format?: ConvertedFormat;
@@ -23,7 +23,7 @@ export type ConvertedFormat =
   | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
   | ("NV12" | "I420" | "YV12" | "YUV444");
 
-/** Where a component lies: its plane, its byte in a step, the bytes of a step, and the pixels of one as a power of 2. */
+/** Where a component lies: its plane, its byte within a step, the bytes of a step, and log2 of the pixels of a step. */
 type Place = readonly [plane: number, byte: number, step: number, shift: number];
 
 interface Converted {
@@ -55,17 +55,17 @@ const FORMAT: Rule = (checks, value, argument) => void checks.nameIn(value, FORM
 const WEIGHTS = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.2627, 0.0593] } as const;
 
 /**
- * Converts pictures to another format, another size or both, by a kernel of OpenCL: a pixel of a smaller picture is the mean
- * of those it stands for. Colours follow `info.colour`; where that is unknown, luma is 16 to 235, by BT.709 from 720 rows on,
- * and by BT.601 below.
+ * Converts pictures to another format, another size or both, with an OpenCL kernel. A pixel of a smaller picture is the
+ * mean of the pixels that it stands for. Colours follow `info.colour`; where that is unknown, luma is 16 to 235, by
+ * BT.709 from 720 rows on, and by BT.601 below.
  *
- * @throws {ArgumentError} for anything but an OpenCLContext, a format that it does not write, and a wrong size.
+ * @throws {ArgumentError} for anything but an OpenCLContext, for a format that it does not write, and for a wrong size.
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
   contextIn(cl, "opencl", "cl");
   const { format, width, height } = checks.optionsIn(options, { format: FORMAT, width: PIXELS, height: PIXELS });
   const isSized = width !== undefined || height !== undefined;
-  const made = new Recent<Made>(() => true, end);
+  const made = new RecentKinds<Made>(() => true, end);
   const kernelFor = (from: ImageInfo, to: ImageInfo): OpenCLKernel => {
     const key = JSON.stringify([from, to].map(({ format, width, height, colour }) => [format, width, height, colour]));
     const one = made.find((one) => one.key === key) ?? { key, kernel: kernelOf(cl, sourceOf(from, to)) };
@@ -180,7 +180,7 @@ function ratio(from: number, to: number): string {
   return `${(from / to).toPrecision(9)}f`.replace(/^(\d+)f$/, "$1.0f");
 }
 
-/** From the components that are read, in p, to those that are written. */
+/** OpenCL C that turns p from the components that are read into those that are written. */
 function colours(from: Converted["space"], to: Converted["space"], input: ImageInfo, output: ImageInfo): string {
   if (from === to || (from === "grey" && to === "rgb")) return "";
   const steps: string[] = [];

@@ -9,11 +9,11 @@ import { checks, Sink } from "../stage.ts";
 
 /**
  * The frames that reach an appsink of a GStreamer pipeline: `appsink name=out sync=false`. The source ends at the end
- * of the stream; an error of an element ends the pipeline. The GStreamer pipeline is the program's to end.
+ * of the stream; an element's error ends the pipeline. The program ends the GStreamer pipeline itself.
  *
  * @param from what `gst.launch()` has returned
  * @param name the appsink's name in the description
- * @throws {ArgumentError} for anything but such a pipeline, or has no such element.
+ * @throws {ArgumentError} for anything but such a pipeline, and if it has no such element.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export function fromGStreamer(
  *
  * @param to what `gst.launch()` has returned
  * @param name the appsrc's name in the description
- * @throws {ArgumentError} for anything but such a pipeline. What `pipeline.source()` throws is thrown by the run.
+ * @throws {ArgumentError} for anything but such a pipeline. The run throws what `pipeline.source()` throws.
  */
 export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
   const contexts = contextsOf(to);
@@ -71,7 +71,7 @@ export function toGStreamer(to: GStreamerPipeline, name: string, options: Source
   });
 }
 
-/** GStreamer, and what it shares OpenGL with. */
+/** GStreamer, and the context that it was opened on. */
 function contextsOf(given: GStreamerPipeline): readonly [GStreamerContext, ...Context[]] {
   const context = given?.context;
   if (context?.api !== "gstreamer" || (context as unknown) === given) {

@@ -72,7 +72,7 @@ function partOf(plane: Tensor, info: PixelsInfo, { x, y, width, height }: Part):
   return plane.slice(region(plane.layout, [...start, ...channels.map(() => 0)], [...shape, ...channels]));
 }
 
-/** Metadata of a part: detections are in parts of the picture. */
+/** Metadata of a part: coordinates of detections are fractions of the picture. */
 function moved(metadata: Metadata, { width, height }: PixelsInfo, part: Part): Metadata {
   const across = (value: number) => (value * width - part.x) / part.width;
   const down = (value: number) => (value * height - part.y) / part.height;
@@ -93,8 +93,8 @@ function moved(metadata: Metadata, { width, height }: PixelsInfo, part: Part): M
 }
 
 /**
- * Copies each picture into memory of its own: where two stages have to have the bytes at a time, of which one writes. It
- * counts as what it is.
+ * Copies each picture into memory of its own, for two stages that have the bytes at the same time if one of them writes.
+ * The figures count its bytes.
  */
 export function copy(): Transform<HostTensor> {
   return new Transform<HostTensor>({
@@ -111,7 +111,7 @@ export function copy(): Transform<HostTensor> {
   });
 }
 
-/** Where its elements lie, counted from the first. */
+/** Its layout, counted from the first element. */
 function bare({ layout }: Tensor) {
   return { ...layout, byteOffset: 0 };
 }

@@ -190,7 +190,7 @@ export default table(import.meta, {
       fails("nothing", () => tee([]), ArgumentError);
       tee([sink()], [copy()]);
     },
-    fails: wrong("branches", /no sink at its end/, /tee\(\[/),
+    fails: wrong("branches", /expected a sink at the end of each branch/, /tee\(\[/),
   },
   "a writer behind tee()": {
     ...runs(source(), tee([inPlace(() => {}), sink()], [sink()])),
