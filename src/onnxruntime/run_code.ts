@@ -8,9 +8,9 @@ import { byStubs } from "../guard/stubs.ts";
 
 /** Where the words of a run lie. */
 export const RUN = {
-  /** The semaphore that is posted at its end. */
+  /** The semaphore that is posted at the run's end. */
   flag: 0,
-  /** The run's status, which its reader releases. */
+  /** The run's status, which whoever reads it releases. */
   status: 1,
   /** OrtApi's function `Run`. */
   fn: 2,

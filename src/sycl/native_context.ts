@@ -19,7 +19,7 @@ export interface SyclOn {
   readonly handle: bigint;
 }
 
-/** OpenCL's context of the option `on`. @throws {ArgumentError} for anything else. @throws {DisposedError} */
+/** The OpenCL context in the option `on`. @throws {ArgumentError} for anything else. @throws {DisposedError} */
 export function onIn(given: unknown): SyclOn {
   const context: Context & { readonly usm?: unknown } = contextOn(checks, given);
   const { api, name, natives, usm } = context;
@@ -32,17 +32,17 @@ export function onIn(given: unknown): SyclOn {
 /** An empty std::function and an empty std::vector of libstdc++. */
 const EMPTY = new Uint8Array(32);
 
-/** A `sycl::context`, which lives until neither the program's context nor memory holds it. */
+/** A `sycl::context`, which lives as long as the program's context or its memory. */
 export type SyclNativeContext = SharedContext<DPCTLSyclContextRef>;
 
-/** Creates a context of a device; its holder goes on the undo list. */
+/** Creates a context of a device. `undo` releases it. */
 export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): SyclNativeContext {
   return heldBy(undo, [], () => {
     return made(sycl().DPCTLContext_Create(device, NULL, DPCTL_DEFAULT_PROPERTY), "DPCTLContext_Create");
   });
 }
 
-/** The same over OpenCL's. SYCL counts no reference of its own to a `cl_context`: this holds one for it. */
+/** The same over an OpenCL context, which is held meanwhile: SYCL takes no reference to a `cl_context`. */
 export function contextOver({ usm, handle }: SyclOn, undo: Undo): SyclNativeContext {
   const { make_context, operator_new, operator_delete } = syclNative();
   return heldBy(undo, [usm.hold()], () =>

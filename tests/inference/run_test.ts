@@ -52,7 +52,7 @@ forEachRuntime("compile() takes a path, a file: URL and bytes, and reads names, 
 
 forEachRuntime("compile() refuses texts, by name", SIGMOID, async ({ context }) => {
   const error = await assertRejects(() => context.compile(unary("Identity", "string", [2])), InteropError);
-  assertMatch(error.message, /^inputs\.x has texts, which no tensor has\./);
+  assertMatch(error.message, /^inputs\.x has strings, which no tensor has\./);
 });
 
 forEachRuntime("compile() of anything but a model fails with the runtime's words", SIGMOID, async ({ context }) => {

@@ -96,7 +96,7 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
     [["play", source], 2, /^Expected run and one clip\. --help shows the usage\.$/m],
     [["run", source, "--filtre=x.cl"], 2, /^Expected an option as --help shows it, got --filtre=x\.cl\.$/m],
     [["run", source, "--out"], 2, /^Expected an option as --help shows it, got --out\.$/m],
-    [["run", source, "--frames=none"], 2, /--frames: a number/],
+    [["run", source, "--frames=none"], 2, /--frames: expected a number/],
     [["run", source, "--codec=mpeg4"], 2, /^--codec does nothing without --out\.$/m],
     [["run", `${folder}/none.mp4`], 1, /none\.mp4: there is no such file\.$/m],
     [["run", source, `--filter=${folder}/none.cl`], 1, /none\.cl has no kernel\.$/m],
@@ -106,7 +106,7 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
       /two\.cl has several kernels: say which with --kernel=a, or --kernel=b/,
     ],
     [["run", source, `--filter=${folder}/two.cl`, "--kernel=c"], 1, /there is no kernel "c"/],
-    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: a model is a file of \.onnx/],
+    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: expected an \.onnx file of \.onnx/],
     [["run", source, `--detect=${folder}/sigmoid.onnx`], 1, /expected a model that makes a map of probabilities/],
     [["run", folder], 1, /is not a file\.$/m],
   ];
