@@ -8,7 +8,7 @@ import { checks } from "./library.ts";
 /** The most surfaces of a pool: no decoder keeps more pictures. */
 const MOST_SURFACES = 256;
 
-/** The picture of a new surface, or of a foreign one. @throws {ArgumentError} if the driver has no such surface. */
+/** Checks the picture of a surface. @throws {ArgumentError} if the driver has no such surface. */
 export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
   const info = frameInfo(given);
   if (info.type !== "image") {
@@ -33,7 +33,7 @@ export function surfaceIdIn({ imported }: Display, given: number | bigint): numb
   }
   if (!imported.has(surface)) return surface;
   const what = `VASurfaceID ${surface} is a frame already, which was mapped from another API's memory.`;
-  throw checks.wrong("surface", what, "Use that frame: who else holds its bytes is known there.");
+  throw checks.wrong("surface", what, "Use that frame, which knows who else holds its bytes.");
 }
 
 export function modifiersIn(given: readonly bigint[] | undefined): readonly bigint[] | undefined {

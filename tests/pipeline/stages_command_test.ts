@@ -106,7 +106,7 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
       /two\.cl has several kernels: say which with --kernel=a, or --kernel=b/,
     ],
     [["run", source, `--filter=${folder}/two.cl`, "--kernel=c"], 1, /there is no kernel "c"/],
-    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: expected an \.onnx file of \.onnx/],
+    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: expected an \.onnx file/],
     [["run", source, `--detect=${folder}/sigmoid.onnx`], 1, /expected a model that makes a map of probabilities/],
     [["run", folder], 1, /is not a file\.$/m],
   ];
