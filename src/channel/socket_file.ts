@@ -120,7 +120,7 @@ function obstacleAt(path: string, address: Uint8Array<ArrayBuffer>): string | un
   return isListening(address) ? "is in use: a process listens there" : undefined;
 }
 
-/** Does a process listen at the file of a socket? */
+/** True if a process listens at a socket's file. */
 function isListening(address: Uint8Array<ArrayBuffer>): boolean {
   return withSocket(SOCK_DGRAM, (probe, undo) => {
     const failed = sockets().connect(probe, address, address.byteLength) !== 0;

@@ -117,7 +117,7 @@ function offerFor(
     const offers = portsOf(target)?.exports.filter((offer) => offer.kind === kind) ?? [];
     const offer = offers.map((offer) => ofDevice(offer, target)).find(isOpen);
     if (offer === undefined) {
-      const closed = kinds.length > 1 ? undefined : offers[0]?.closed?.(); // of several kinds, none is meant
+      const closed = kinds.length > 1 ? undefined : offers[0]?.closed?.(); // with several kinds, the program meant none in particular
       if (closed !== undefined) refusals.push(closed);
       continue;
     }

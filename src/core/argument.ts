@@ -111,7 +111,7 @@ export type Maker<T> = {
   owns(value: object): boolean;
 };
 
-/** Was a value made by a class? False for a proxy of such an object, and for one that only inherits from it. */
+/** True if a class made the value. False for a proxy of such an object, and for one that only inherits from it. */
 export function isMade<T>(value: unknown, type: Maker<T>): value is T {
   return value instanceof type && type.owns(value as object);
 }

@@ -11,7 +11,7 @@ const MOST_ITEMS = 65_536;
 /** No handle has more than 64 bits. V8 would work the power out at each call. */
 const BEYOND = 2n ** 64n;
 
-/** Where an object of another context belongs, for a message: both contexts may have one device, and so one name. */
+/** Names the context of a foreign object, for a message: both contexts may have one device, and so the same name. */
 export function elsewhere(home: { readonly name: string }, here: { readonly name: string }): string {
   if (home.name === here.name) return `belongs to another context of ${home.name}`;
   return `belongs to ${home.name}, and not to ${here.name}`;

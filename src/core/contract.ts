@@ -152,7 +152,9 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly line?: Line;
   /** Why it cannot map this source now, without a native call. Left out, the offers decide. */
   refuse?(source: Described, access: Access): Reason | undefined;
-  /** A port to the first `byteLength` bytes, for the other side's access. `gaps`: there are bytes that must stay as they are. */
+  /**
+   * A port to the first `byteLength` bytes, for the other side's access. `gaps` is true if some bytes must not change.
+   */
   export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access, gaps: boolean): Exported;
   /**
    * Memory over a port's bytes; takes its fd. `of` is the block of this process that they are a part of: the port's offset

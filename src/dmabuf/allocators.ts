@@ -28,7 +28,7 @@ export interface Allocator {
   readonly node: string;
   /** What it is: pages of a memfd, a heap, or a display driver's buffers. */
   readonly kind: "udmabuf" | "dma-heap" | "dumb-buffer";
-  /** May this process use it? */
+  /** True if this process can use it. */
   readonly open: boolean;
   /** Why not. */
   readonly reason?: string;

@@ -52,7 +52,7 @@ export function structOf({ size }: { readonly size: number }): DataView<ArrayBuf
 
 const asked = structOf(pollfd);
 
-/** Is an fd ready for these events? Asks once, or blocks for as long as it takes. */
+/** True if an fd is ready for these events. Asks once, or blocks until it is. */
 export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask"): boolean {
   writePollfd(asked, 0, { fd, events, revents: 0 });
   const { poll } = kernel();

@@ -54,7 +54,7 @@ export function destroySync(display: Address, sync: Sync): void {
   check(egl().eglDestroySync(display, sync), "eglDestroySync");
 }
 
-/** Is a sync signalled? Asks once, or blocks for as long as it takes. */
+/** True if a sync is signalled. Asks once, or blocks until it is. */
 export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block"): boolean {
   return signalledBy(egl().eglClientWaitSync(display, sync, 0, wait === "ask" ? 0n : EGL_FOREVER));
 }

@@ -86,7 +86,7 @@ export function framebuffer(picture: EglPicture, target: number): void {
   gles().glColorMask(1, 1, 1, 1);
 }
 
-/** Does the driver give the pixels of the framebuffer in this form? It always gives RGBA. */
+/** True if the driver returns the framebuffer's pixels in this form. RGBA always works. */
 function isReadAs(order: number, type: number): boolean {
   if (order === gl.GL_RGBA || order === gl.GL_BGRA_EXT) return true; // by GL_EXT_read_format_bgra
   const [form, of] = [new Int32Array(1), new Int32Array(1)];

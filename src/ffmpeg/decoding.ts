@@ -85,7 +85,7 @@ export class Decoding {
   /** Why no frame came of the packets since the last one. */
   #damage: Error | undefined;
   readonly #progress: Progress | undefined;
-  /** The pts at which what is wanted begins and ends, for the progress; undefined where the file does not say. */
+  /** The pts at which the wanted part begins and ends, for the progress; undefined if the file does not say. */
   #span: readonly [begin: bigint, end: bigint] | undefined;
 
   /** Takes `undo` over, which closes the source. */
@@ -306,7 +306,7 @@ export class Decoding {
     this.calls.assertPassed(code, "avformat_seek_file");
   }
 
-  /** In some formats a seek is a guess: where the first frame after it comes too late, or none, it seeks again. */
+  /** In some formats a seek is a guess: if the first frame after it comes too late, or there is none, it seeks again. */
   async #soughtAgain(frame: Address | undefined): Promise<boolean> {
     if (this.#sought === undefined || this.#cut !== undefined) return false;
     const isLate = frame === undefined || ptsOf(fieldsAt(frame)) > this.#first;

@@ -193,7 +193,7 @@ function placeAt(view: DataView, offset: number): number {
   return view.getUint32(offset, true) + 2 ** 32 * view.getUint32(offset + 4, true);
 }
 
-/** In which buffer an address lies; below zero for none. A plane with a buffer of its own has that of its number. */
+/** The index of the buffer in which an address lies; negative for none. Tries the plane's own number first. */
 function placeOf(plane: number, i: number, buffers: readonly Buffer[]): number {
   if (i < buffers.length && isIn(plane, buffers[i])) return i;
   for (let b = 0; b < buffers.length; b++) if (isIn(plane, buffers[b])) return b;

@@ -240,7 +240,7 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
   return info;
 }
 
-/** For more, GStreamer asks where each of them stands. */
+/** With more channels, GStreamer requires the position of each. */
 const MOST_CHANNELS = 64;
 
 /**

@@ -96,7 +96,10 @@ function given(buffer: Address, caps: unknown): Given {
   return { buffer, caps, memories, kinds, isWritable, moment: momentOf(buffer) };
 }
 
-/** In nanoseconds, 292 years. More is GST_CLOCK_TIME_NONE, or FFmpeg's number for no time, which its elements pass on. */
+/**
+ * In nanoseconds: 292 years. Above it lie GST_CLOCK_TIME_NONE and FFmpeg's number for no time, which its elements pass
+ * on.
+ */
 const LATEST = 2n ** 63n - 1n;
 
 function momentOf(buffer: Address): MediaFacts {

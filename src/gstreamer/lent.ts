@@ -21,7 +21,7 @@ const loans = new NativeLoans("GStreamer");
 
 let quark: number | undefined;
 
-/** By which a GstMemory has what its end calls: its loan. */
+/** The quark under which a GstMemory holds its loan, which its end calls. */
 function loanQuark(): number {
   return quark ??= glib().g_quark_from_string(cString("samepage-loan"));
 }

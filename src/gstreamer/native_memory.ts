@@ -6,7 +6,7 @@ import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 export interface WrappedMemory {
   readonly memory: Address;
   readonly size: bigint;
-  /** From a row of a plane that begins with it to the next, where the picture itself has none. */
+  /** Bytes from row to row of the plane that begins with it, if the picture itself does not say. */
   readonly stride?: number;
 }
 

@@ -30,7 +30,7 @@ export class VulkanFence extends NativeObject {
   readonly #handle: VkFence;
   readonly #device: OpenDevice;
   readonly #signal: Signal = { isHere: true };
-  /** Does a fence that was attached to it still wait for the signal? */
+  /** Returns whether a fence attached to it still waits for the signal. */
   readonly #isAwaited: () => boolean;
 
   /** Made by a queue. */

@@ -40,7 +40,7 @@ export function closedFor(
   return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", side, kind);
 }
 
-/** For a device that has the extension, and says no all the same. */
+/** The reason for a device that has the extension, but refuses this handle type. */
 export function answersNo(device: string, what: string, side: "exports" | "imports", kind: HandleKind) {
   return { reason: `${device} reports that its ${what} ${side === "exports" ? "go out" : "come in"} by no ${kind}.` };
 }

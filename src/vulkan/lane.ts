@@ -62,7 +62,7 @@ export class VulkanLane implements Lane {
   readonly #begin = struct("VkCommandBufferBeginInfo", {
     flags: vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
   });
-  /** In this queue, what was written before is visible to what comes after. */
+  /** A barrier of this queue: later commands see what earlier ones wrote. */
   readonly #order = memoryBarrier(vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT);
   /** The CPU sees what was written, once it knows that the command is over. */
   readonly #toHost = memoryBarrier(vk.VK_ACCESS_HOST_READ_BIT | vk.VK_ACCESS_HOST_WRITE_BIT);

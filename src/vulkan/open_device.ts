@@ -188,7 +188,7 @@ export class OpenDevice {
     }
   }
 
-  /** Its memory is kept for good, because a view that was moved away may look at it: so it is never destroyed itself. */
+  /** Never destroys the device, because some of its memory is kept for good: an escaped view may use it. */
   keep(): void {
     this.#isKept = true;
   }

@@ -70,7 +70,10 @@ export class LineSync {
     this.#sync = line.driver.lines.sync;
   }
 
-  /** Can the next command wait for the other line? No gate may stand in front of it: its signal might never come. */
+  /**
+   * True if the next command can wait for the other line. Not if that is behind a gate, because its signal might never
+   * come.
+   */
   reaches(other: SyncedLine): boolean {
     return this.#exportedBy(other) !== undefined || this.#makerFor(other) !== undefined;
   }
@@ -104,7 +107,7 @@ export class LineSync {
     return `${name} and ${other.name} both import ${shared}, and no open context on their device makes such semaphores`;
   }
 
-  /** Does its driver import semaphores of a kind, and signal them? */
+  /** True if its driver imports semaphores of a kind, and signals them. */
   takes(kind: SyncKind): boolean {
     return this.#sync?.signal !== undefined && this.#sync.imports.includes(kind);
   }

@@ -128,7 +128,7 @@ export function registerLater(object: object, resource: Resource): void {
   queueMicrotask(registerFresh);
 }
 
-/** For a resource whose object was disposed, or ends with another one. */
+/** Stops watching a resource whose object was disposed, or ends with another one. */
 export function unregister(resource: Resource): void {
   const { place } = resource;
   if (place === NOWHERE) return;

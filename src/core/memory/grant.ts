@@ -41,7 +41,7 @@ export class Grant {
   readonly loan: Grant | undefined;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
-  /** For memory that came from elsewhere: what to do where it does not cover an access. */
+  /** For memory from elsewhere: the remedy if the grant does not cover an access. */
   remedy: string | undefined;
   /** @internal True for bytes that a program attached, and may have an owner for. */
   isAttached = false;
@@ -198,7 +198,7 @@ export class Grant {
     });
   }
 
-  /** For a loan to other code that is not over: who may keep it until then. */
+  /** For a loan to other code that is not over: the grant that keeps it until then. */
   get #keeper(): Grant | undefined {
     if (this.#keepers.length === 0) return undefined;
     const keeper = this.#keepers.find((one) => !one.#ended && !one.returning);

@@ -233,7 +233,7 @@ export function takeFromSlab(byteLength: number): SlabBlock {
   return { address, free: (fate) => giveBackTo(slab, index, address, fate) };
 }
 
-/** Is a byte of this range in a block without an owner? A former owner may still know its address. */
+/** True if a byte of this range lies in a block without an owner, whose former owner may still know the address. */
 export function isVacant(address: bigint, byteLength: number): boolean {
   const start = asNumber(address);
   for (const slab of slabs) {

@@ -64,7 +64,7 @@ export class CallbackWords {
     return this.#address + BigInt(8 * word) as Address;
   }
 
-  /** A word as a pointer to an object, for a function that frees the object and clears it. */
+  /** A word as a pointer to an object, for functions that free the object and clear the pointer. */
   place(word: number): BigUint64Array<ArrayBuffer> {
     return this.all.subarray(word, word + 1);
   }

@@ -281,7 +281,7 @@ export function sizeInWords(info: FrameInfo): string {
   return `${info.channels} channels of ${info.samples} samples`;
 }
 
-/** The planes of a frame; of a tensor, itself. */
+/** The planes of a frame, or the tensor itself. */
 export function planesOf<T extends Tensor>(source: T | Frame<T>): readonly T[];
 export function planesOf(source: Mapped): readonly Tensor[];
 export function planesOf(source: Mapped): readonly Tensor[] {

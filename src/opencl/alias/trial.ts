@@ -146,7 +146,7 @@ export class Trial {
     return sees(queue, there, fence, patience);
   }
 
-  /** Is there a time while the kernel runs when its first pixel is seen, and the second is not? */
+  /** True if, at some time while the kernel runs, its first pixel is visible and the second is not. */
   #showsWhileRunning(queue: BaseQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {

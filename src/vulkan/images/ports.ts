@@ -128,7 +128,7 @@ function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { plane
   };
 }
 
-/** Is it an image of this format? A Vulkan image has exactly this one. */
+/** Refuses another format: a Vulkan image has exactly one. */
 function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }], target }: Described): Closed {
   const other = (target as Partial<VulkanImageTarget>).kind === "vulkan.image"
     ? (target as VulkanImageTarget).format
