@@ -65,7 +65,7 @@ function reportOf({ format: { pixel, internal }, size }: TextureClaim): string |
 }
 
 /**
- * Before OpenGL ES 3.1: GL refuses a write of no pixels outside the texture, or in a form that its format does not take.
+ * Before OpenGL ES 3.1, probes with writes of no pixels: GL refuses those outside the texture, or in another format.
  */
 function trialOf({ format: { order, type }, size: [width, height] }: TextureClaim): string | undefined {
   const write = (x: number, y: number) => {

@@ -45,7 +45,7 @@ import { makerOf } from "./semaphores.ts";
 import { Staging } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-/** Where new memory lies, and how other APIs get it. */
+/** Where new memory lies, and how other APIs import it. */
 export interface VulkanPlacement {
   /** Where it lies: in the device's own memory, or where the CPU sees it too; `"device"` by default. */
   readonly memory?: Place;
@@ -91,7 +91,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   override readonly targets: readonly Target[] = [this];
   /** The edges of its images. */
   readonly edges: readonly Mapper[] = EDGES;
-  /** What the device says of itself. */
+  /** Facts about the device, as its driver reports them. */
   readonly device: VulkanDevice;
   /** The default queue. */
   readonly queue: VulkanQueue;
@@ -101,11 +101,11 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly semaphores: SemaphoreMaker;
   /** The open device. For mappers. */
   readonly openDevice: OpenDevice;
-  /** Its work. For mappers. */
+  /** The driver of its lines. For mappers. */
   readonly driver: VulkanDriver;
-  /** Through which bytes come and go. For mappers. */
+  /** Copies bytes between the CPU and the device. For mappers. */
   readonly staging: Staging;
-  /** Which host memory the device uses in place. For mappers. */
+  /** Proofs of which host memory the device uses in place. For mappers. */
   readonly proofs: Proofs<VulkanBase>;
   /** Frames of its images. For libraries that work on its device. */
   readonly natives: Natives = nativesOf(this);
@@ -153,7 +153,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * Stands on the Vulkan objects of another library, which stay its own.
+   * A context on another library's Vulkan objects, which stay that library's.
    *
    * @param handles live handles; wrong ones crash the process
    * @throws {ArgumentError} for what cannot be a handle, and a queue family that the device has not.

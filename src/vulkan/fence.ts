@@ -23,7 +23,7 @@ interface Signal {
   isHere: boolean;
 }
 
-/** A `VkFence` that is signalled behind work, for other code that waits for one. Made by `queue.createFence()`. */
+/** A `VkFence` that is signalled after work, for other code to wait for. Made by `queue.createFence()`. */
 export class VulkanFence extends NativeObject {
   /** Its end of life: it waits for the work. */
   readonly resource: Resource;
@@ -102,7 +102,7 @@ export function importedFence(base: VulkanBase, fd: number): Fence {
   });
 }
 
-/** The signal comes right behind its mark, and not with it. Other code may have reset the fence since: then it has come. */
+/** Waits for the signal, which comes just after its mark. If other code has reset the fence since, it has come. */
 function awaitSignal({ handle }: OpenDevice, fence: VkFence): void {
   const code = vulkan().vkWaitForFences(handle, 1, BigUint64Array.of(fence), 1, LONGEST_NS);
   if (code !== vk.VK_TIMEOUT && code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitForFences");

@@ -8,7 +8,7 @@ import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** vkCmdFillBuffer fills words of so many bytes, at multiples of as many. */
+/** vkCmdFillBuffer fills words of this many bytes, at multiples of it. */
 const WORD = 4;
 
 /**

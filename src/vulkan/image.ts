@@ -34,7 +34,7 @@ export interface VulkanImageInit {
   readonly exportAs?: ExportKind;
 }
 
-/** What a program says of another library's image. */
+/** A program's description of another library's image. */
 export interface VulkanImageForm {
   /** `[height, width, channels]`, or `[layers, height, width, channels]`; one channel may be left out. */
   readonly shape: readonly number[];
@@ -60,7 +60,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   readonly kind = "vulkan.image";
   /** The format of the pixels. */
   readonly format: VulkanFormat;
-  /** What the device does with such images. For mappers. */
+  /** What the device can do with such images. For mappers. */
   readonly abilities: ImageAbilities;
   /** Its ports: opaque fds and dma-bufs. For mappers. */
   readonly ports: Memory<VulkanImage, ImageObject>;
@@ -80,7 +80,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     this.ports = portsOf(this);
   }
 
-  /** What it says besides its kind: the format. */
+  /** The format, for messages. */
   protected override facts(): string[] {
     return [this.format.name];
   }
@@ -208,7 +208,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     return new ImageObject(this.base.openDevice, { ...said, usage }, from);
   }
 
-  /** Handles of two devices may be equal. */
+  /** Distinguishes devices, because handles of two devices may be equal. */
   get #handleKind(): string {
     return `VkImage of ${this.base.openDevice.handle}`;
   }

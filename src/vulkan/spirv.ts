@@ -86,7 +86,7 @@ export class Module extends SpirvModule {
     return [...this.entriesOf(COMPUTE).keys()];
   }
 
-  /** What a compute shader says of itself. @throws {ArgumentError} for what a kernel cannot pass. */
+  /** A compute shader's declarations. @throws {ArgumentError} for parameters that a kernel cannot pass. */
   shader(name: string): Shader {
     const entry = this.entriesOf(COMPUTE).get(name);
     const mode = this.all(OP.executionMode).find(([id, mode]) => id === entry && mode === LOCAL_SIZE);
@@ -185,7 +185,7 @@ export class Module extends SpirvModule {
     return this.all(OP.decorate).find((words) => words[0] === id && words[1] === decoration)?.[2];
   }
 
-  /** A decoration's value; its own number where it has none. */
+  /** A decoration's value; its own number if it has none. */
   #member(type: number, member: number, decoration: number): number | undefined {
     const found = this.all(OP.memberDecorate)
       .find((words) => words[0] === type && words[1] === member && words[2] === decoration);

@@ -32,7 +32,7 @@ function fdOf(kind: string): ExportKind {
 const SAMPLE_ROWS = 16;
 const SAMPLE_LAYERS = 4;
 
-/** What images of one format give to other kinds of memory, and take from them: themselves, and no bytes. */
+/** The ports of images of one format, which share the images themselves. */
 export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
   const { line, staging } = target.base;
   const sample = (made: Omit<VulkanImageInit, "shape">, layers: number[], length: number, undo: Undo) => {
@@ -118,7 +118,7 @@ const ONLY_VULKAN = {
   remedy: 'Allocate it with { tiling: "optimal" }.',
 } as const;
 
-/** A dma-buf has one picture. */
+/** Refuses layers: a dma-buf holds one picture. */
 function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { planes: [{ layout }] }: Described): Closed {
   if (pictureIn(layout.shape, elements)?.layers === undefined) return undefined;
   const expected = `expected ${described(elements)} for pixels of ${name}`;
