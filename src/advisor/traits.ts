@@ -76,7 +76,10 @@ export const deviceIn: Reader<Facts> = (given, argument) => {
   }));
 };
 
-/** Is a Tegra whose own GPU has this capability I/O coherent (CUDA for Tegra, §3.1)? An unknown one counts as not. */
+/**
+ * True if a Tegra whose own GPU has this capability is I/O coherent (CUDA for Tegra, §3.1). An unknown one counts as
+ * not.
+ */
 function isCoherent({ major, minor }: ComputeCapability = { major: 0, minor: 0 }): boolean {
   return major > 7 || (major === 7 && minor >= 2);
 }

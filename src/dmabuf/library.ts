@@ -63,7 +63,7 @@ export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask
 
 const MAKING = "making a dma-buf";
 
-/** Makes an fd, and gives back what that took. If the latter fails, the fd is closed again. */
+/** Makes an fd, then releases what that took. If the release fails, the fd is closed again. */
 export function onlyFd(make: () => number, undo: Undo): number {
   const fd = allOrNothing(MAKING, make, undo);
   const failures = unwind(undo);

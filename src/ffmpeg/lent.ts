@@ -15,7 +15,7 @@ import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import { addSideData } from "./side_data.ts";
 
-/** What FFmpeg has references to, of memory that is not its own. */
+/** Foreign memory to which FFmpeg has references. */
 const loans = new NativeLoans("FFmpeg");
 
 /** True for a buffer that {@link lend} has made. */
@@ -23,7 +23,7 @@ export function isLent(buffer: Address): boolean {
   return loans.areSome && loans.has(avutil().fns.av_buffer_get_opaque(buffer));
 }
 
-/** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it. */
+/** A new AVFrame over a frame's memory. The caller keeps the memory until FFmpeg has no reference to it. */
 export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
   const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
@@ -54,7 +54,10 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
   });
 }
 
-/** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */
+/**
+ * Makes the function that writes the places of planes into an AVFrame.
+ * @throws {LayoutError} for planes that no AVFrame has.
+ */
 function placeInMemory(planes: readonly DescribedPlane[]): (view: DataView<ArrayBuffer>) => void {
   const linesizes = stridesIn(checks, planes, "an AVFrame");
   return (view) => {
@@ -66,7 +69,7 @@ function placeInMemory(planes: readonly DescribedPlane[]): (view: DataView<Array
   };
 }
 
-/** Writes into an AVFrame what a frame is, but for its format. */
+/** Describes a frame in an AVFrame, except for its format. */
 function writeFacts(fields: Fields, info: FrameInfo): void {
   const { media = {} } = info;
   const { pts, duration = 0n, timeBase: [time_base_num, time_base_den] = [0, 1], keyFrame = true } = media;

@@ -68,7 +68,7 @@ function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, {
   })();
 }
 
-/** What reads, writes, decodes and encodes; opened when it is first needed. */
+/** libavcodec and libavformat, opened on first use. */
 export interface CodingLibraries {
   readonly codec: AVCodecs;
   readonly format: AVFormats;
@@ -139,7 +139,7 @@ export function newPacket(undo: Undo): Address {
   return packet;
 }
 
-/** Options for a call, by their names; `undo` frees what the call leaves of them. */
+/** Options for a call, by name. `undo` frees those that the call leaves. */
 export function setOptions(
   place: BigUint64Array<ArrayBuffer>,
   options: Iterable<readonly [name: string, value: string]>,

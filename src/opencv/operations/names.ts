@@ -1,7 +1,7 @@
 /** What OpenCV's names in C++ and Python begin with, and samepage's do not. */
 const PREFIX = /^(?:cv::|cv2?\.)?([A-Z]+_)(\w+)$/;
 
-/** At most this many names are near another one. */
+/** How many similar names are suggested at most. */
 const NEAR = 8;
 
 /** What is longer is not a name. */
