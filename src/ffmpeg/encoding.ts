@@ -54,7 +54,7 @@ interface Stream {
   readonly times: Timeline;
   /** The most samples in a frame of sound; 0 if there is no limit. */
   readonly most: number;
-  /** How long a picture is shown if it does not say. */
+  /** The duration of packets that have none. */
   readonly step: bigint;
 }
 
