@@ -190,7 +190,7 @@ interface Part extends FileRange {
  * @throws {ArgumentError} if there are too many mappings already, or too few addresses are left.
  * @throws {NativeCallError} if the kernel does not map it.
  */
-export function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: boolean): FileBlock {
+function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: boolean): FileBlock {
   const { byteLength } = memfd;
   const isWhole = byteLength <= LONGEST_WHOLE || meant.byteLength === byteLength;
   const file: Undo = [];

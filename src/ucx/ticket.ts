@@ -93,7 +93,7 @@ export function wrongInAddress(address: Uint8Array): string | undefined {
 const [MEMORY_TYPE_AT, DOMAINS_AT] = [8, 9];
 
 /** What is wrong in a packed key: UCX reads past its end where its lengths say so. */
-export function wrongInKey(key: Uint8Array<ArrayBuffer>): string | undefined {
+function wrongInKey(key: Uint8Array<ArrayBuffer>): string | undefined {
   if (key.length < DOMAINS_AT) return `a key has ${key.length} bytes.`;
   if (key[MEMORY_TYPE_AT] !== UCS_MEMORY_TYPE_HOST) return "a key is of no memory of the CPU's.";
   let at = DOMAINS_AT;

@@ -8,7 +8,7 @@ import { vulkan } from "./library.ts";
 import { pointers, struct } from "./struct.ts";
 
 /** VK_API_VERSION_1_2, which includes timeline semaphores and external memory. */
-export const API_VERSION: number = 1 << 22 | 2 << 12;
+const API_VERSION: number = 1 << 22 | 2 << 12;
 
 const VALIDATION = "VK_LAYER_KHRONOS_validation";
 

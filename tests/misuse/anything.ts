@@ -39,7 +39,7 @@ export async function tryAll(calls: Readonly<Record<string, (x: never) => unknow
 }
 
 /** Calls each; whatever is thrown has to be typed, and told in a few lines. */
-export async function tryEach(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
+async function tryEach(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
   const wrong: string[] = [];
   for (const [name, call] of Object.entries(calls)) {
     try {

@@ -325,7 +325,7 @@ export function offerSemaphores(maker: SemaphoreMaker): () => void {
 }
 
 /** A maker on one of these devices, and the first kind of its that will do. */
-export function makerFor(
+function makerFor(
   devices: readonly DeviceId[],
   fits: (kind: SyncKind) => boolean,
 ): { readonly maker: SemaphoreMaker; readonly kind: SyncKind } | undefined {

@@ -148,7 +148,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
  * timer. Work that takes long is waited for by {@link Fence.wait} after a while.
  * @throws the work's error.
  */
-export async function waitPatiently(fence: Fence): Promise<void> {
+async function waitPatiently(fence: Fence): Promise<void> {
   const { line, mark } = fence;
   if (line.wasOver(mark)) return line.raise(mark);
   if (line.gatesAt(mark) === undefined) {

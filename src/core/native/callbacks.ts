@@ -130,7 +130,7 @@ export const CALLBACKS = { sem_post: POST, sigemptyset: CLEAR } as const satisfi
 export type CallbackName = keyof typeof CALLBACKS;
 
 /** The first eight bytes: a thread that writes them is the last to write at all. */
-export function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
+function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
   return new BigUint64Array(bytes.buffer, bytes.byteOffset, 1);
 }
 
