@@ -81,7 +81,7 @@ export interface Lines<L = unknown> {
   keep?(lane: L): () => void;
   /** The next command waits for a gate, and fails if the gate does. False, or left out, the host waits. */
   waitOnHost?(lane: L, gate: Gate): boolean;
-  /** The line begins to end: fails the commands that still wait for gates. Left out where none can. */
+  /** Called as the line's end begins: fails the commands that still wait for gates. Left out where none can. */
   abandon?(lane: L): void;
   /** The unsettled gate that `mark` stands for, which no native call ends. Left out where no mark is a gate. */
   gate?(lane: L, mark: number): Gate | undefined;

@@ -119,7 +119,7 @@ class OpenFile implements Disposable {
   }
 }
 
-/** An fd is the kernel's. Deno's were numbers of its own, once. */
+/** The fd is the kernel's: Deno used to return numbers of its own. */
 function assertNative(fs: FileSystem, fd: number): void {
   const { ino } = fs.fstatSync(fd, { bigint: true });
   const { identity } = statusOf(fd);

@@ -190,7 +190,7 @@ export class LineSync {
     let imported = this.#timelines.get(other);
     using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
     if (port === undefined) return mark;
-    // Its signal has come: VK_KHR_external_semaphore_fd says so by -1.
+    // VK_KHR_external_semaphore_fd returns -1 where the signal has come.
     if (kind.endsWith("-fd") && !isTimeline(kind) && port.fd < 0) return mark;
     if (imported === undefined) {
       imported = this.#sync!.import(port, lane);

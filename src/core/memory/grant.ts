@@ -104,7 +104,7 @@ export class Grant {
     let loan: Grant | undefined;
     do {
       loan = lends.size === 0 ? undefined : Grant.#loanIn(lends, start, end, access);
-      loan?.resource?.settleIfOver(); // nothing looks whether other code has given bytes back until someone asks
+      loan?.resource?.settleIfOver(); // a loan only learns that other code has given the bytes back when it is asked
     } while (loan !== undefined && loan.#ended);
     if (loan === undefined) return new Grant(allocation, start, end, access, holder, undefined, lends, roots);
     loan.parent!.resource?.assertLive();

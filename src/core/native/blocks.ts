@@ -114,7 +114,7 @@ export function mapBlock(init: BlockInit): MappedBlock {
   return { kind: "host.block", byteLength, start: 0, ...takeFromSlab(byteLength) };
 }
 
-/** So many bytes hold a huge page of 2 MiB wherever they begin. */
+/** A length that holds a whole huge page of 2 MiB wherever it begins. */
 const ROOM_FOR_HUGE_PAGE = 4 << 20;
 
 /** A block with its own mapping; a guard page is one more mapping. */

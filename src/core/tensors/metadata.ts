@@ -307,11 +307,11 @@ export interface Region {
   readonly height: number;
   /** The object. */
   readonly detection: MetadataFields["detection"];
-  /** What models take it for: those that say its `id` as `objectId`. */
+  /** What models take it for: the classifications whose `objectId` is its `id`. */
   readonly classifications: readonly MetadataFields["classification"][];
   /** What else models made of it. */
   readonly results: readonly MetadataFields["inferenceResult"][];
-  /** The id that it has in each frame, where somebody follows it. */
+  /** The id that it has in every frame, where a tracker follows it. */
   readonly objectId?: number;
 }
 

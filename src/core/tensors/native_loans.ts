@@ -15,7 +15,7 @@ import type { Tensor } from "./tensor.ts";
 export interface LoanedBlock {
   /** Where its planes lie: no tensors are made of them. */
   readonly planes: readonly DescribedPlane[];
-  /** The function of C that is called once the native code needs the block no more. */
+  /** The C function that is called once the native code no longer needs the block. */
   readonly callback: Address;
   /** Its first argument, which no other loan has. */
   readonly data: Address;
@@ -23,7 +23,7 @@ export interface LoanedBlock {
 
 export interface Loan<R> {
   readonly object: R;
-  /** One for each block: set once native code needs it no more. The caller ends them. */
+  /** One for each block: set once native code no longer needs it. The caller ends them. */
   readonly flags: readonly LoanFlag[];
 }
 
