@@ -19,7 +19,7 @@ export interface Library {
   readonly defines: Readonly<Record<string, string>>;
   /** For a C++ library, what has to be said of it besides. */
   readonly cxx?: Cxx;
-  /** Whether no library exports its functions: whoever has them is asked for their addresses, by name. */
+  /** Whether no library exports its functions: a driver or a loader returns their addresses, by name. */
   readonly byPointer?: true;
   /**
    * The struct of pointers to its functions, where a library hands those out as a table: `OrtApi`. The list is `byPointer`

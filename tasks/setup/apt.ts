@@ -1,7 +1,7 @@
 import { announce, capture } from "./capture.ts";
 import type { Package } from "./packages.ts";
 
-/** Options by which apt asks again where a server does not answer. */
+/** Options by which apt asks again where a server does not respond. */
 export const RETRIES: readonly string[] = ["-o", "Acquire::Retries=3"];
 
 /** Installs those packages that dpkg does not know of, and returns why it could not. */

@@ -3,7 +3,7 @@ import { announce } from "./capture.ts";
 
 const FOLDER = new URL("../../.levelzero", import.meta.url).pathname; // git does not see it
 
-/** A driver of the loader's own source, which answers SUCCESS and does nothing. No package has it. */
+/** A driver of the loader's own source, which returns SUCCESS and does nothing. No package has it. */
 export const NULL_DRIVER = `${FOLDER}/libze_null.so`;
 
 const NAME = "level-zero";

@@ -145,7 +145,7 @@ export const egl: Library = {
   structs: [],
 };
 
-/** EGL's extensions for sharing: libEGL tells the functions by name. */
+/** EGL's extensions for sharing: libEGL returns the functions by name. */
 export const eglExtensions: Library = {
   ...eglHeaders,
   name: "egl_extensions",

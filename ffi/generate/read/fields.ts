@@ -37,7 +37,7 @@ interface Kind {
   readonly foreign: ForeignType;
 }
 
-/** The numbers and the handles. A plain `char` is a byte, whose sign nobody reads. */
+/** The numbers and the handles. A plain `char` is a byte, whose sign is never read. */
 function fieldKinds(declarations: Declarations): Kind[] {
   const opaque = [...declarations.typedefs.values()].map((type) => pointee(unqualified(type)))
     .filter((tag) => tag !== undefined).filter((tag) => !declarations.records.has(tag));
@@ -50,7 +50,7 @@ function fieldKinds(declarations: Declarations): Kind[] {
 }
 
 /**
- * A constant expression that tells a field's kind: its index, from 1; 0 for another pointer, and one too many for what
+ * A constant expression for a field's kind: its index, from 1; 0 for another pointer, and one too many for what
  * is neither. An array is not a pointer, though it becomes one wherever it is used.
  */
 function kindOf(type: string, designator: string, kinds: readonly Kind[]): string {

@@ -15,7 +15,7 @@ export async function measure(
   target: Target,
   expressions: readonly Expression[],
 ): Promise<{ bits: number; value: bigint }[]> {
-  const linkage = library.cxx ? 'extern "C" ' : ""; // C++ would mangle the name, and leave out what nobody uses
+  const linkage = library.cxx ? 'extern "C" ' : ""; // C++ would mangle the name, and leave out what is not used
   const lines = expressions.map(({ type, value }, i) => (
     `${linkage}const ${type} samepage_${i} = (${type}) (${value});\n`
   ));

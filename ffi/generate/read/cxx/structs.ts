@@ -37,10 +37,13 @@ function fieldsOf({ fields }: ClassEntry): readonly (readonly [name: string, des
   return fields.map((field) => typeof field === "string" ? [field, field] : field);
 }
 
-/** Of a field: where it lies, its size, and whether it is a number or a pointer at all, a pointer, fractional, signed. */
+/**
+ * What is asked of a field: where it lies, its size, and whether it is a number or pointer, a pointer, fractional,
+ * signed.
+ */
 const FACTS = 6;
 
-/** They as constant expressions. */
+/** Those questions as constant expressions. */
 function fieldQuestions(type: string, designator: string): string[] {
   const value = `(((${type} *) nullptr)->${designator})`;
   const own = `std::remove_reference<decltype(${value})>::type`;
