@@ -2,7 +2,7 @@
 import v8 from "node:v8";
 import vm from "node:vm";
 
-v8.setFlagsFromString("--expose-gc"); // so that nobody has to pass it
+v8.setFlagsFromString("--expose-gc"); // so that no command line has to
 /** Collects garbage, and lets no finalizer run. */
 export const gc: () => void = vm.runInNewContext("gc");
 

@@ -10,7 +10,7 @@ import { byStubs } from "../guard/stubs.ts";
 export const RUN = {
   /** The semaphore that is posted at the run's end. */
   flag: 0,
-  /** The run's status, which whoever reads it releases. */
+  /** The run's status. The code that reads it releases it. */
   status: 1,
   /** OrtApi's function `Run`. */
   fn: 2,

@@ -23,7 +23,7 @@ interface Hostile {
   readonly names: RegExp;
   /** It ends right after that. */
   readonly hangsUp?: true;
-  /** The native function that this process has no room for, where that is what tells. */
+  /** The native function that this process has no room for, where that shows it. */
   readonly lacks?: string;
 }
 

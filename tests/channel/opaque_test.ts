@@ -1,4 +1,4 @@
-// Memory by an opaque fd, which tells nothing of itself: the message has to, and the receiver believes only what it can.
+// Memory by an opaque fd, which says nothing of itself: the message has to, and the receiver believes only what it can.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ArgumentError } from "@samepage/interop";

@@ -492,7 +492,7 @@ test("a timestamp that no notice can hold is refused, and its frame can still be
   close();
 });
 
-test("a frame keeps its reader, which nobody else holds, from being collected", async (path) => {
+test("a frame keeps its reader from being collected, though nothing else holds that", async (path) => {
   await using ring = create(path, 2);
   const [plane, weakly] = await (async () => {
     const reader = await open(path);

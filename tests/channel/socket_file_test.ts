@@ -35,7 +35,7 @@ test("a file that took the place of the server's stays", async (path) => {
   assertEquals(await Deno.readTextFile(path), "another");
 });
 
-test("a path where somebody listens is refused, and nobody is disturbed", async (path) => {
+test("a path on which another process listens is refused, and that process goes on", async (path) => {
   using server = listen(path);
   const error = assertThrows(() => listen(path), ArgumentError);
   assertEquals([error.api, error.argument], ["channel", "path"]);
@@ -168,7 +168,7 @@ Deno.test({
     }),
 });
 
-/** Connects as another user, and answers what comes of it. Perl is on every Debian. */
+/** Connects as another user, and returns what comes of it. Perl is on every Debian. */
 async function connectAs(uid: number, path: string): Promise<string> {
   const program = `
     use Socket;

@@ -57,7 +57,7 @@ class Fifo implements EglStreamLike {
 /** The stream of the test that runs, and the calls that its ends have made. */
 let stream = new Fifo(2);
 let calls: string[] = [];
-/** What the next call answers. */
+/** What the next call returns. */
 let fails: { readonly fn: string; readonly code: number } | undefined;
 
 const FUNCTIONS: Record<string, (...args: never[]) => number> = {
@@ -234,7 +234,7 @@ streamTest("a producer elsewhere is waited for by the driver, for as long as it 
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   const pixels = FrameStruct.of(frameOf(cuda)).bytes;
   calls = [];
-  assertEquals([consumer.acquire({ timeout: 500 }), calls], [undefined, []]); // nobody is connected
+  assertEquals([consumer.acquire({ timeout: 500 }), calls], [undefined, []]); // no consumer is connected
   for (const reuse of [false, true]) { // the driver returns 702, or 999
     [stream.reuse, stream.state] = [reuse, "empty"];
     assertEquals([consumer.acquire({ timeout: 500 }), stream.waited], [undefined, 500]);

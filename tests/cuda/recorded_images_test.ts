@@ -225,7 +225,7 @@ recordedTest("what fails leaves no fd, no memory and no array", (cuda) => {
     assertEquals(told.slice(i + 1), undone[i], failing);
   }
   failing = undefined;
-  using _ = graph.map(image, cuda.image(FORMAT)); // its bytes are lent to nobody
+  using _ = graph.map(image, cuda.image(FORMAT)); // its bytes are not lent
 });
 
 recordedTest(

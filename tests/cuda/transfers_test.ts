@@ -1,4 +1,4 @@
-// What CUDA is told for a fill and a copy, without a GPU.
+// The arguments that CUDA gets for a fill and a copy, without a GPU.
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, LayoutError } from "@samepage/interop";

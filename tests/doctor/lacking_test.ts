@@ -1,4 +1,4 @@
-// What a machine lacks is told, with what mends it: no library, no driver, no device, one that does not alias.
+// The doctor reports what a machine lacks, and what mends it: no library, no driver, no device, one that does not alias.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Report } from "@samepage/interop/doctor";

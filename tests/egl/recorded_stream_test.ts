@@ -82,7 +82,7 @@ function swapped(): number {
   return 1;
 }
 
-/** What each answers when it fails. */
+/** What each returns when it fails. */
 const FAILED: Readonly<Record<string, number | bigint>> = {
   eglCreateStreamKHR: 0n,
   eglGetStreamFileDescriptorKHR: -1,

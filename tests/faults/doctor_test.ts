@@ -1,4 +1,4 @@
-/** Every native call of the doctor's fails once: it answers all the same, and leaves nothing open. */
+/** Every native call of the doctor's fails once: it reports all the same, and leaves nothing open. */
 import { assert, assertEquals } from "@std/assert";
 import { doctor, type Report, svgOf, textOf } from "../../src/doctor/mod.ts";
 import { openclDevices } from "../../src/opencl/mod.ts";

@@ -40,7 +40,7 @@ const FAKE_OUT_OF_RESOURCES = -5;
 
 /** How a function fails when it is made to. */
 export interface Failure {
-  /** What it answers; left out where it throws. */
+  /** What it returns; left out where it throws. */
   readonly answer?: number | bigint;
   /** The exception that it throws, as the guard makes an error of it. */
   readonly throws?: (fn: string) => Error;

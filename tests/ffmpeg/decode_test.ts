@@ -277,7 +277,7 @@ test("a context that ends before its decoder", async ({ graph: _ }) => {
   await assertRejects(() => frames.next(), DisposedError);
 });
 
-test("an aborted signal ends a decoder that nobody calls", async ({ ffmpeg }) => {
+test("an aborted signal ends a decoder without a call to it", async ({ ffmpeg }) => {
   const controller = new AbortController();
   const decoder = ffmpeg.decode(await clip("h264.mp4"), { signal: controller.signal });
   await decoder.info();

@@ -168,7 +168,7 @@ testOpen("FFmpeg's own frame is attached again while another frame over it is ha
   assertThrows(() => open.attach(lent), ArgumentError, "over a tensor's memory");
 });
 
-/** Formats of FFmpeg's, and sound: what samepage says of one is what FFmpeg is told again. */
+/** Formats of FFmpeg's, and sound: samepage hands FFmpeg the description that it read from it. */
 const TOLD = ["yuv420p", "yuvj420p", "gray", "yuv422p10le", "gbrpf32le", "rgb565le", "yuyv422", "bayer_rggb8", "ya8"];
 
 for (const format of TOLD) {

@@ -221,7 +221,9 @@ test("a sync file of -1 is work that is over: the dma-buf gets no fence", async 
   });
 });
 
-/** Gives work to a dma-buf as a fence, and waits for it there; `tells` makes of the driver's sync file what it tells. */
+/**
+ * Gives work to a dma-buf as a fence, and waits for it there; `tells` makes what is reported of the driver's sync file.
+ */
 async function addWork(vulkan: VulkanContext, tells: (file: number) => number): Promise<{ fence: Fence }> {
   using buffer = dmabuf.allocate(WORDS);
   using work = new Work(vulkan);

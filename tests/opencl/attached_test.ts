@@ -444,6 +444,6 @@ test(
     stranger.release(userEvent, event);
     await fence.wait();
     using other = open("pocl");
-    other.queue.waitFor([]).waitSync(); // whoever is next releases what was left
+    other.queue.waitFor([]).waitSync(); // the next call releases what was left
   },
 );

@@ -150,7 +150,7 @@ testEach("an image and a buffer over the same bytes at a time are refused, in ei
     thrown(NoRouteError, () => b.graph.map(source, signed, { access: "read" }));
     using part = source.slice(region(source.layout, [0, 0], [32, 64]), { access: "read" });
     thrown(NoRouteError, () => b.graph.map(part, target, { access: "read" }));
-    // Through the host, where nobody knows yet at which address the driver will show the image.
+    // Through the host, while it is unknown at which address the driver will show the image.
     thrown(NoRouteError, () => b.graph.map(image, b.cl, { access: "read" }));
     assert(!b.graph.explain(image, b.cl, { access: "read" }).open);
   }

@@ -308,7 +308,7 @@ testMat("files: what a format cannot hold is a typed error, and leaves no tempor
     assertStringIncludes(error.message, "as .jp2");
   }));
 
-/** Formats that OpenCV can read, and not write: what tells each, and where. */
+/** Formats that OpenCV can read, and not write: the bytes that identify each, and where. */
 const FOREIGN = [["DICM", 128], ["NITF", 0], ["DTED", 140]] as const;
 
 testMat(

@@ -126,7 +126,7 @@ Deno.test("gpu task: what a tool has started ends with it, where its time is up"
     const child = Number(stdout);
     assert(child > 0, stdout);
     const stat = () => Deno.readTextFile(`/proc/${child}/stat`).catch(() => "gone");
-    const over = /^gone$|\) Z /; // where nobody reaps, it is left as a zombie
+    const over = /^gone$|\) Z /; // without a reaper it is left as a zombie
     for (let tries = 0; tries < 30_000 && !over.test(await stat()); tries++) {
       await new Promise((go) => setTimeout(go, 1));
     }

@@ -1,4 +1,4 @@
-// Examples that need a GPU or a driver are marked ```ts ignore, and nobody runs them here: their types are checked.
+// Examples that need a GPU or a driver are marked ```ts ignore, and do not run here: their types are checked.
 
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";

@@ -365,7 +365,7 @@ test("run() of a pipeline whose last stage is a flow disposes what comes out", a
   assertEquals((await pipeline(numbered(3), taking(9)).run()).frames, 3);
 });
 
-test("a flow that takes no more ends the stages before it, and what they have is given back", async () => {
+test("a flow that stops taking frames ends the stages before it, and what they have is given back", async () => {
   const warnings = await warningsOf(async () => {
     for (const count of [0, 1]) {
       for (const before of [() => taking(9), () => new TransformStream<Frame, Frame>(), latest]) {
@@ -447,7 +447,7 @@ test("a transform allocates once for each size, where two sizes take turns", asy
   assertEquals([figures.frames, allocated], [20, 4]);
 });
 
-test("a transform gives the memory of sizes back that come no more", async () => {
+test("a transform gives back the memory of sizes that no longer come", async () => {
   const frames: Frame[] = [];
   let most = 0;
   const source = new Source({

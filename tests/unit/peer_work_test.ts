@@ -86,7 +86,7 @@ Deno.test("view() finds the work of an owner that was alone for a while", async 
     peer.view();
   }
   const { fence, end } = work();
-  whole.usedBy(fence); // nobody else is there
+  whole.usedBy(fence); // it has no peers
   using all = new DisposableStack();
   const [peer] = peersOf(whole, 1, all);
   assertWorkedOn(peer);

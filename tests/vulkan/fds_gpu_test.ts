@@ -41,7 +41,7 @@ for (const [api, open] of Object.entries(OPENERS)) {
       assertThrows(() => importing(fd()), InteropError, undefined, api);
       const after = ordinary(); // it may get the number of the fd that was refused
       assertEquals(statusOf(bystander).identity, before);
-      closeFd(after); // still open: nobody has closed it besides
+      closeFd(after); // still open: nothing else has closed it
       closeFd(bystander);
     };
     const closed = () => {

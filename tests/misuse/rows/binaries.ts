@@ -18,7 +18,7 @@ function from(change: (binary: Uint8Array<ArrayBuffer>) => unknown, fails: Omit<
   };
 }
 
-/** A cache that answers this. */
+/** A cache that returns this. */
 function cacheOf(get: () => unknown): (cl: OpenCLContext) => OpenCLProgram {
   return (cl) => cl.program(SOURCE, { cache: { get: any(get), set: () => {} } });
 }

@@ -302,7 +302,7 @@ export default table(import.meta, {
       using gst = await GStreamerContext.open();
       using graph = new MapperGraph([host, gst]);
       using picture = host.allocateFrame(GRAY);
-      await using pipeline = gst.launch("appsrc name=in ! appsink sync=false"); // nobody takes it
+      await using pipeline = gst.launch("appsrc name=in ! appsink sync=false"); // no frame is taken
       const writer = pipeline.source("in", GRAY).getWriter();
       {
         using mapped = graph.map(picture, gst, { access: "read" }) as Frame<GStreamerTensor>;

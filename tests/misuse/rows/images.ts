@@ -224,7 +224,7 @@ export default table(import.meta, {
         put.run({ items: [1] }, [mapped]);
       });
     }
-    // The padding of the last row would lie behind the block, on a page that nobody may touch.
+    // The padding of the last row would lie behind the block, on a page that may not be touched.
     using edge = host.allocate({ shape: [61, 65], dtype: "u8", rowAlign: 4096, guard: true });
     using part = edge.slice(region(edge.layout, [0, 1], [61, 64]));
     using mapped = graph.map(part, target, { copy: "allow" });

@@ -29,7 +29,7 @@ function row(use: (ov: OpenVINOContext) => unknown, fails?: Failure): Row {
   };
 }
 
-/** A row with what preprocessing is told of a model's input. */
+/** A row with the options of preprocessing a model's input. */
 function preprocessRow(preprocess: unknown, fails: Failure): Row {
   return row((ov) => void ov.compileSync(PLANAR, { preprocess: any(preprocess) }), fails);
 }

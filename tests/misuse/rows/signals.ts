@@ -77,7 +77,7 @@ export default table(import.meta, {
       const fence = host.signal(promise);
       cl.queue.waitFor(fence);
       cl.queue.fill(t, 1);
-      resolve(); // a promise tells that only in a later job
+      resolve(); // a promise shows that only in a later job
       fails("finish", () => cl.queue.finish(), AccessError);
       await promise;
       cl.queue.finish();

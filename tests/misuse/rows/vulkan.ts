@@ -90,7 +90,7 @@ const unfit = (argument: string, message: RegExp, hint?: RegExp): Failure => (
 
 const FN = "vkGetFenceFdKHR";
 
-/** Handles that nobody looks at. */
+/** Handles that are not used. */
 const HANDLES = { instance: 1n, physicalDevice: 1n, device: 1n, queue: 1n, queueFamily: 0 };
 
 export default table(import.meta, {
