@@ -81,7 +81,7 @@ export class Opening implements Disposable {
     this.fence = host.signal(this.#settle.promise);
   }
 
-  /** Opens it; the work behind it has begun when the promise settles. */
+  /** Opens it; drivers have seen that when the promise settles. */
   async complete(): Promise<void> {
     this.#settle.resolve();
     await this.fence.wait();

@@ -243,7 +243,7 @@ for (const [what, parts, message] of refusals) {
   });
 }
 
-abiTest("a header that is missing is told with what installs it", async () => {
+abiTest("a missing header is an error that says what installs it", async () => {
   const lacking = fixture({ headers: ["samepage/no-such-header.h"] });
   const error = await assertRejects(() => readModel(lacking), Error, "'samepage/no-such-header.h' file not found");
   assertStringIncludes(error.message, "A header is missing. Run `deno task setup` first.");

@@ -372,8 +372,8 @@ const LIES: Readonly<Record<string, Hostile>> = {
     names: /objects/,
   },
   "a memfd as a dma-buf": { send: about(body({ memory: "dma-buf" })), names: /memory/ },
-  "a kind of memory that nobody has": { send: about(body({ memory: "cuda-ipc" })), names: /memory/ },
-  "memory of a device, and nobody has such a device": { send: about(opaque()), names: /memory/ },
+  "an unknown kind of memory": { send: about(body({ memory: "cuda-ipc" })), names: /memory/ },
+  "memory of a device that this process does not have": { send: about(opaque()), names: /memory/ },
   "memory of a device that is not named": { send: about(opaque({ device: undefined })), names: /device/ },
   "memory of a device whose UUID is none": { send: about(opaque({ device: "GPU-0" })), names: /device/ },
   "memory of a device whose UUID is too short": { send: about(opaque({ device: UUID.slice(1) })), names: /device/ },
@@ -398,7 +398,7 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(opaque({ objects: [{ ...opaqueObjects()[0], offset: 1 }] })),
     names: /objects\[0\]$/,
   },
-  "a device's memory of which a property more is told": {
+  "a device's memory with one property too many": {
     send: about(opaque({ objects: opaqueObjects({ handle: "7" }) })),
     names: /objects\[0\]\.memory$/,
   },

@@ -120,7 +120,7 @@ for (const [what, [allow, named]] of Object.entries(NO_BOOLEANS)) {
   const options = { allow: allow as () => boolean };
   const message = `allow: expected a function that returns true or false at once, and it returned ${named}.`;
 
-  test(`listen() and connect() admit nobody where \`allow\` returns ${what}`, async (path) => {
+  test(`listen() and connect() admit no process where \`allow\` returns ${what}`, async (path) => {
     using server = listen(path, options);
     using client = connect(path);
     const refused = await assertRejects(() => server.accept(), ArgumentError, message);
@@ -129,7 +129,7 @@ for (const [what, [allow, named]] of Object.entries(NO_BOOLEANS)) {
     assertThrows(() => connect(path, options), ArgumentError, message);
   });
 
-  test(`FrameRing.create() and open() admit nobody where \`allow\` returns ${what}`, async (path) => {
+  test(`FrameRing.create() and open() admit no process where \`allow\` returns ${what}`, async (path) => {
     const frames = [1, 2].map(() => host.allocate({ shape: [8], dtype: "u8", sharable: true }));
     const warnings = await warningsOf(async () => {
       using _ring = FrameRing.create(path, { frames, ...options });

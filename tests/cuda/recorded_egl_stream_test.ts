@@ -230,7 +230,7 @@ streamTest("with a time to wait, the previous frame is acquired once more", 2, a
   assertEquals([last.planes[0].handle, producer.takeBack()], [two.planes[0].address, 1]);
 });
 
-streamTest("a producer elsewhere is waited for by the driver, for as long as it is told", 2, async (cuda) => {
+streamTest("a producer elsewhere is waited for by the driver, for the time given", 2, async (cuda) => {
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   const pixels = FrameStruct.of(frameOf(cuda)).bytes;
   calls = [];
@@ -289,7 +289,7 @@ streamTest("frames of another size are refused, and those that are in the stream
   assertThrows(() => producer.present(one), AccessError, "in the stream already");
 });
 
-streamTest("a frame in the stream is lent: nobody writes it", 2, (cuda) => {
+streamTest("a frame in the stream is lent: writes are refused", 2, (cuda) => {
   using _consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   using one = frameOf(cuda);
@@ -389,7 +389,7 @@ streamTest("a consumer that is gone is not a consumer", 2, (cuda) => {
   assertEquals([producer.hasRoom, producer.isOpen, calls], [false, false, []]);
 });
 
-streamTest("a mailbox gives back what nobody has seen", 0, (cuda) => {
+streamTest("a mailbox gives back frames that were not seen", 0, (cuda) => {
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   const pool = [0, 1, 2].map(() => frameOf(cuda));
@@ -434,7 +434,7 @@ streamTest("who waits for frames to come back gets how many have", 2, async (cud
 
 const ARRAYS = { ...INFO_SIZE, arrays: true } as const;
 
-streamTest("frames of arrays are arrays to the consumer, for reading, and nobody's to write meanwhile", 2, (cuda) => {
+streamTest("frames of arrays are arrays to the consumer, for reading, and refuse writes meanwhile", 2, (cuda) => {
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream, { arrays: true });
   using producer = CudaStreamProducer.connect(cuda.stream, stream, ARRAYS);
   using array = cuda.array({ width: 8, height: 4, channels: 4, dtype: "u8" });

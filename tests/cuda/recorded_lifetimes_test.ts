@@ -301,7 +301,7 @@ recordedTest("virtual memory maps to the devices that it was made for, by its ow
   }
 });
 
-recordedTest("a kernel that went wrong is known of from then on, whichever call has told of it", (cuda) => {
+recordedTest("a kernel that went wrong is known of from then on, whichever call has reported it", (cuda) => {
   const stream = cuda.createStream();
   const tensor = cuda.allocate(INIT);
   horizon = recorded;

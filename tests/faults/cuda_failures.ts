@@ -119,7 +119,7 @@ const driverOutOfMemory: Failure = { answer: CUDA_ERROR_OUT_OF_MEMORY };
 const driverRelease: Failure = { answer: CUDA_ERROR_UNKNOWN, release: true };
 
 /**
- * CUDA's driver. A question for a thread's context does not fail: the header knows no failure of it for a
+ * CUDA's driver. A question for a thread's context does not fail: the header lists no failure of it for a
  * context that is retained but the end of the driver itself, after which nothing can be given back.
  */
 export const CUDA: Failures<CudaDriver> = {

@@ -42,7 +42,7 @@ testOpen("attachBatch() makes a frame of each buffer of a list", (open) => {
   assertEquals([one.references, two.references], [2, 2]);
 });
 
-testOpen("attachBatch() lets a batch be written that nobody else has", (open) => {
+testOpen("attachBatch() lets a batch be written that has no other holder", (open) => {
   const made = picture(1);
   using list = listOf(made);
   made[Symbol.dispose]();

@@ -406,7 +406,7 @@ testFailing("the end of a context fails what waits for a user event of others", 
   stranger.release(gate);
 });
 
-testEach("the process ends with attached events that nobody sets", async (platform) => {
+testEach("the process ends with attached events that are never set", async (platform) => {
   const lines = await linesOf(
     `
     const { opencl } = await import("${new URL("../../src/opencl/library.ts", import.meta.url)}");

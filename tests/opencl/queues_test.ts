@@ -261,7 +261,7 @@ testFailing("the event of a failed command is held until all that it waited for 
   assertEquals(ledger.alive["opencl.cl_event"], alive["opencl.cl_event"]);
 });
 
-testEach("many commands whose end nobody asks for: their events are let go of", (platform) => {
+testEach("many commands whose end is not asked for: their events are released", (platform) => {
   using b = bench(platform);
   for (let i = 0; i < 1000; i++) {
     using tensor = b.cl.allocate({ shape: [16], dtype: "u8" });

@@ -229,7 +229,7 @@ testMat("mat: layouts that OpenCV cannot have are refused, each with a sentence"
   }
 });
 
-testMat("mat: its memory can be made page-aligned here, and belongs to whoever maps it", () => {
+testMat("mat: its memory can be made page-aligned here, and belongs to the program that maps it", () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
   using mat = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });

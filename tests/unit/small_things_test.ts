@@ -180,7 +180,7 @@ Deno.test("metadata: dictionaries are added, changed, found and removed", () => 
   assertEquals([...metadata.entries()], []);
 });
 
-Deno.test("metadata: what it holds is a copy that nobody changes", () => {
+Deno.test("metadata: what it holds is a copy that cannot be changed", () => {
   const given = { dims: [1, 2], data: Uint8Array.of(1) };
   const metadata = new Metadata({ inferenceResult: given });
   given.dims.push(3);

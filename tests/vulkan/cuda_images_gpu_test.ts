@@ -153,7 +153,7 @@ sharingTest("an image's fds and arrays end with its map", () => {
   assertFdsEnd(turn);
 });
 
-sharingTest("memory for one object alone is CUDA's too: what the driver asks for, and what it is told besides", () => {
+sharingTest("memory for one object alone is CUDA's too: what the driver asks for, and what it gets besides", () => {
   using all = open();
   const { vulkan, graph, cuda } = all;
   using buffer = vulkan.allocate({ shape: [1024], dtype: "u32" });

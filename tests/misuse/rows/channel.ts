@@ -102,7 +102,7 @@ export default table(import.meta, {
     },
     fails: wrong("path", /is in use: a process listens there/, /Choose another path/),
   },
-  "a path where nobody listens": {
+  "a path on which no process listens": {
     run() {
       using server = listen(freshPath());
       server[Symbol.dispose]();
@@ -169,7 +169,7 @@ export default table(import.meta, {
     }),
     fails: wrong("frame", /has no fd/, /sharable: true/),
   },
-  "a kind of fd that nobody has": {
+  "an unknown kind of fd": {
     ...withEnds(async (one) => {
       using tensor = sharable();
       await one.send(tensor, { as: any("cuda-ipc") });

@@ -50,7 +50,7 @@ export default table(import.meta, {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, width: 0 }),
     fails: { error: LayoutError, api: "core", argument: "init.width", message: /expected at least 1/ },
   },
-  "a producer of arrays that are told by a string": {
+  "a producer whose arrays are a string": {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, arrays: any("yes") }),
     fails: wrong("init.arrays", /expected a boolean/),
   },

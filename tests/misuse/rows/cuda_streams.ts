@@ -153,7 +153,7 @@ export default table(import.meta, {
       "DisposedError DisposedError",
     ],
   },
-  "a fence that nobody waits for, of a stream that nobody has": {
+  "a fence that is not waited for, of a stream that is not kept": {
     gpus: 1,
     leaves: true,
     async run() {

@@ -120,7 +120,7 @@ export default table(import.meta, {
     },
     fails: { error: DisposedError, api: "core", message: /egl context .* was disposed/ },
   },
-  "a picture of a format that nobody knows": withEgl(
+  "a picture of an unknown format": withEgl(
     (egl) => egl.image.allocate({ ...SIZE, format: any("RGB565") }),
     { error: LayoutError, api: "core", argument: "format", message: /expected a pixel format/, hint: /Use one of/ },
   ),
@@ -160,7 +160,7 @@ export default table(import.meta, {
     (egl) => egl.image.attach([0], RGBA),
     { error: LayoutError, api: "core", argument: "textures[0]", message: /expected at least 1/ },
   ),
-  "a texture that nobody has made": withEgl(
+  "a texture that does not exist": withEgl(
     (egl) => egl.image.attach([7777], RGBA),
     wrong("textures[0]", /knows no texture 7777/, /EglContext.attach/),
   ),
@@ -176,7 +176,7 @@ export default table(import.meta, {
     (egl) => egl.buffer.allocate({ shape: [0], dtype: "u8" }),
     { error: LayoutError, api: "core", argument: "shape[0]", message: /expected at least 1/ },
   ),
-  "a buffer of a type that nobody knows": withEgl(
+  "a buffer of an unknown type": withEgl(
     (egl) => egl.buffer.allocate({ shape: [4], dtype: any("vec4") }),
     { error: LayoutError, api: "core", argument: "dtype", message: /expected a dtype/, hint: /Use one of/ },
   ),
@@ -188,7 +188,7 @@ export default table(import.meta, {
     },
     fails: { error: DisposedError, api: "core", message: /egl context .* was disposed/ },
   },
-  "a buffer that nobody has made": withEgl(
+  "a buffer that does not exist": withEgl(
     (egl) => egl.buffer.attach(7777, { shape: [4], dtype: "u8" }),
     wrong("buffer", /knows no buffer 7777/, /EglContext.attach/),
   ),

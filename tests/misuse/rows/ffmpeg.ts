@@ -84,7 +84,7 @@ export default table(import.meta, {
     using empty = new CFrame(inC().empty());
     ffmpeg.attach(empty.pointer);
   }, wrong("pointer", /is empty: it has no memory/)),
-  "a frame whose memory nobody counts": row(({ ffmpeg, made }) => {
+  "a frame whose memory has no reference count": row(({ ffmpeg, made }) => {
     using _kept = made.clone(); // the buffers are freed by this one
     inC().forget_buffers(made.pointer);
     ffmpeg.attach(made.pointer);

@@ -114,7 +114,7 @@ export default table(import.meta, {
   "half a library": cutOff(0.5, /it is cut off: it has \d+ bytes, and its parts reach to byte \d+/),
   "nine tenths of a library": cutOff(0.9, /it is cut off/),
   "a thousandth of a library": cutOff(0.001, /it is cut off/),
-  "a pipe that nobody writes to": {
+  "a pipe without a writer": {
     flags: ["--allow-all"],
     run() {
       const folder = Deno.makeTempDirSync();

@@ -116,7 +116,7 @@ export default table(import.meta, {
   "a Mat whose steps are not there": changed((at) => at.setBigUint64(STEP_P, 1n, true), unreadable),
   "a Mat whose sizes are not there": changed((at) => at.setBigUint64(SIZE_P, 2n ** 63n, true), unreadable),
   "a Mat whose owners are not there": changed((at) => at.setBigUint64(U, 0x4141_4141_4141n, true), unreadable),
-  "a Mat that nobody owns": changed(
+  "a Mat without an owner": changed(
     (at, address) => at.setBigUint64(U, address + 2048n, true),
     unfit(/its memory has no owner/),
   ),

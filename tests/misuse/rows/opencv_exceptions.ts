@@ -182,7 +182,7 @@ export default table(import.meta, {
       Deno.exit(0);
     },
   },
-  "an error that nobody catches, with live UMats": {
+  "an uncaught error, with live UMats": {
     opencl: true,
     leaves: true,
     faultsAtExit: "Portable",

@@ -144,7 +144,7 @@ export default table(import.meta, {
     await using _ring = rings.create(path, { frames });
     await rings.open(path, { contexts: [] });
   }, { error: MessageError, api: "channel", argument: "memory", message: /pass \{ contexts: \[host\] \}/ }),
-  "to read a ring over UCX where nobody listens": ringed(
+  "a read of a ring over UCX without a listener": ringed(
     async ({ rings, path }) => await rings.open(path, { contexts: [host] }),
     {
       error: NativeCallError,

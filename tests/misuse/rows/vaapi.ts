@@ -157,7 +157,7 @@ export default table(import.meta, {
     (va) => va.allocateFrame(imageInfo({ format: "P016", width: 4, height: 4 })),
     wrong("info", /the driver has no surfaces of P016/, /GRAY8, RGBA/),
   ),
-  "a frame of a format that nobody has": withVaapi(
+  "a frame of an unknown format": withVaapi(
     (va) => va.allocateFrame(any({ ...NV12, format: "NV13" })),
     core(LayoutError, /expected a pixel format, got "NV13"/, { argument: "format", hint: /NV12/ }),
   ),
