@@ -295,7 +295,7 @@ export default table(import.meta, {
       "vaExportSurfaceHandle",
       "VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE",
       36,
-      /Allocate the surface by the context/,
+      /Allocate the surface with the context/,
     ),
     ["no-separate", "no-composed"],
   ),
