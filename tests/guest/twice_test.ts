@@ -147,7 +147,7 @@ test("anything but a dma-buf, or a shorter one, does not reach Vulkan's driver",
     [own(raw.memfd(PAGE, raw.SEALS.grow)), 0, "expected a dma-buf"],
     [own(raw.openFile("/etc/passwd", raw.OPEN.read)), 0, "expected a dma-buf"],
     [own(read), 0, "expected a dma-buf"],
-    [memory.fd, 4 * PAGE - 1, "said to have 20479 bytes, and its file has 16384"],
+    [memory.fd, 4 * PAGE - 1, "says that the memory has 20479 bytes, and its file has 16384"],
   ] as const;
   for (const [fd, offset, says] of lies) {
     await withProgram([vulkan], async (say) => {

@@ -88,7 +88,7 @@ test("allocate() of a context on a GPU says who allocates", ({ ort }) => {
   assertThrows(
     () => ort.allocate({ shape: [4], dtype: "f32" }),
     InteropError,
-    "Allocate it in the context that this one stands on",
+    "Allocate it in the context that this one was opened on",
   );
 });
 
