@@ -92,7 +92,7 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaDestroySurfaceObject: release,
   cudaCreateTextureObject: outOfMemory,
   cudaDestroyTextureObject: release,
-  // The driver closes the fd of memory that it refuses, and leaves that of a semaphore (facts).
+  // The driver closes the fd of memory that it refuses, and leaves that of a semaphore.
   cudaImportExternalMemory: { ...outOfMemory, also: (_out, description) => closeFd(fdIn(description)) },
   cudaExternalMemoryGetMappedBuffer: outOfMemory,
   cudaExternalMemoryGetMappedMipmappedArray: outOfMemory,
