@@ -149,7 +149,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
  * timer. Work that takes long is waited for by {@link Fence.wait} after a while.
  * @throws the work's error.
  */
-async function waitPatiently(fence: Fence): Promise<void> {
+export async function waitPatiently(fence: Fence): Promise<void> {
   const { line, mark } = fence;
   if (line.wasOver(mark)) return line.raise(mark);
   if (line.gatesAt(mark) === undefined) {
