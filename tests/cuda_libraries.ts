@@ -27,7 +27,7 @@ function isFile(path: string): boolean {
 /** The libraries that need no driver, by the variables that name them to samepage. */
 const VARIABLES = { SAMEPAGE_LIB_CUDART: "libcudart.so.13", SAMEPAGE_LIB_NVRTC: "libnvrtc.so.13" };
 
-/** From now on samepage opens those that were unpacked here, unless it was told of others: the system may have none. */
+/** From now on samepage opens those that were unpacked here, unless variables name others: the system may have none. */
 export function useCudaLibraries(): void {
   for (const [variable, name] of Object.entries(VARIABLES)) {
     const path = cudaLibrary(name);

@@ -21,7 +21,7 @@ export interface Said {
   readonly shape?: readonly number[];
   readonly modifier?: bigint;
   readonly dedicated?: boolean;
-  /** The format of its pixels, if the API tells it. */
+  /** The format of its pixels, if the API reports it. */
   readonly format?: PixelFormat;
 }
 

@@ -81,7 +81,7 @@ export class Opening implements Disposable {
     this.fence = host.signal(this.#settle.promise);
   }
 
-  /** Opens it; the work behind it was told when the promise settles. */
+  /** Opens it; drivers have seen that when the promise settles. */
   async complete(): Promise<void> {
     this.#settle.resolve();
     await this.fence.wait();
@@ -93,7 +93,7 @@ export class Opening implements Disposable {
     await this.fence.wait().catch(() => {});
   }
 
-  /** Fails it, if nobody has settled it. */
+  /** Fails it, unless it has settled. */
   [Symbol.dispose](): void {
     this.#settle.reject(new Error("nobody settled it"));
   }

@@ -2,7 +2,7 @@
 import v8 from "node:v8";
 import vm from "node:vm";
 
-v8.setFlagsFromString("--expose-gc"); // so that nobody has to pass it
+v8.setFlagsFromString("--expose-gc"); // so that no command line has to
 /** Collects garbage, and lets no finalizer run. */
 export const gc: () => void = vm.runInNewContext("gc");
 
@@ -95,7 +95,7 @@ const ROUNDS_OF_FDS = 3;
 /**
  * Fails if fds stay open after turns of something, each time anew, and names them. A driver may open an fd when it first
  * needs it, and keep it: NVIDIA's was seen with one more beside other processes, where waits block that alone are over at
- * once. That is no leak. A leak is there again after the next turns.
+ * once. That is not a leak. A leak is there again after the next turns.
  *
  * @param turns how many come before a count
  */

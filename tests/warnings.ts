@@ -1,4 +1,4 @@
-/** Runs an action, and answers what `console.warn` was given meanwhile. */
+/** Runs an action, and returns what `console.warn` was given meanwhile. */
 export async function warningsOf(action: () => unknown): Promise<string[]> {
   const { warn } = console;
   const warnings: string[] = [];

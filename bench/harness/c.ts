@@ -252,7 +252,7 @@ function buildOnce(source: string, toolchain: Toolchain): Promise<string | undef
   return built;
 }
 
-/** Builds the programs of a topic; answers why some could not be. */
+/** Builds the programs of a topic. Returns why some could not be built. */
 export async function build(topic: Topic): Promise<string[]> {
   const jobs: [string, Toolchain][] = Object.entries<Toolchain>(PROGRAMS).filter(([, it]) =>
     (it.topic ?? "opencl") === topic

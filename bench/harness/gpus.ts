@@ -59,7 +59,7 @@ function gpu(uuid: string, device: OpenCLDevice): Gpu {
   };
 }
 
-/** What OpenCL's driver has not that all of it needs. */
+/** Why OpenCL's driver cannot take part; undefined where it can. */
 function lackingOf({ name, extensions }: OpenCLDevice): string | undefined {
   const lacks = ["cl_khr_external_memory_opaque_fd", "cl_khr_external_semaphore_opaque_fd"]
     .find((extension) => !extensions.includes(extension));

@@ -57,7 +57,7 @@ export async function measureFigure(figure: Figure, effort: Effort): Promise<Mea
   };
 }
 
-/** Runs it for a while, so that it is as fast as it gets; answers how many operations make a batch then. */
+/** Runs it for a while, so that it is as fast as it gets. Returns how many operations then make a batch. */
 async function warmUp(batch: Batch, { warmUpMs, batchMs }: Effort): Promise<number> {
   const end = performance.now() + warmUpMs;
   const count = await calibrate(batch, batchMs);

@@ -12,7 +12,7 @@ export interface Operation {
   readonly most?: number;
 }
 
-/** Runs `count` operations, and answers the nanoseconds that they took. */
+/** Runs `count` operations, and returns the nanoseconds that they took. */
 export async function measure(operation: Operation, count: number): Promise<number> {
   let spent = 0;
   for (let left = count; left > 0;) {

@@ -12,8 +12,8 @@ export interface Command {
 export class Missing extends Error {}
 
 /**
- * A program that runs for as long as the bench does, and answers each line `NAME COUNT` with the nanoseconds that COUNT
- * operations took. Its first line is `ready`, or `missing: ` and what it lacks.
+ * A program that runs for as long as the bench does, and replies to each line `NAME COUNT` with the nanoseconds that
+ * COUNT operations took. Its first line is `ready`, or `missing: ` and what it lacks.
  */
 export class Program {
   readonly #path: string;

@@ -1,7 +1,7 @@
 import { linesOf } from "./lines.ts";
 import { measure, type Operation } from "./operation.ts";
 
-/** Makes this process a program of the bench, as c/serve.h does for C: it answers lines of its standard input. */
+/** Makes this process a program of the bench, as c/serve.h does for C: it replies to lines of its standard input. */
 export async function serve(operations: Readonly<Record<string, () => Operation | Promise<Operation>>>): Promise<void> {
   const made: Record<string, Operation> = {};
   console.log("ready");

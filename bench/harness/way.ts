@@ -2,7 +2,7 @@ import { fromFileUrl } from "@std/path";
 import { measure, type Operation } from "./operation.ts";
 import { type Command, open } from "./program.ts";
 
-/** Runs `count` operations, and answers the nanoseconds that they took. */
+/** Runs `count` operations, and returns the nanoseconds that they took. */
 export type Batch = (count: number) => Promise<number>;
 
 /** One way of doing what a figure is about. */

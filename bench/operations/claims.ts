@@ -102,7 +102,7 @@ function passesOf({ size, cpu, gpu: pattern, stride, repeats }: ClaimCase): Pass
   };
 }
 
-/** Runs it once, and looks at what became of the bytes where that can be told. */
+/** Runs it once, and checks the bytes where their values are known. */
 function checked(of: ClaimCase, from: CudaTensor, to: CudaTensor, run: (count: number) => void): Operation {
   const before = bytesOf(from);
   run(1);

@@ -39,7 +39,7 @@ export async function describeMachine(topic: Topic): Promise<Machine> {
   };
 }
 
-/** The commit; where the files came without git, whoever brought them says it by SAMEPAGE_COMMIT. */
+/** The commit. Where the files came without git, SAMEPAGE_COMMIT names it. */
 export async function commit(): Promise<string> {
   const told = Deno.env.get("SAMEPAGE_COMMIT");
   if (told !== undefined) return told;

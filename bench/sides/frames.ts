@@ -21,7 +21,7 @@ const FRAMES = 4;
 interface Lane {
   /** Sends a frame with this number in its first, middle and last row. */
   send(stamp: number): Promise<void>;
-  /** Receives one; answers the sum of those rows. */
+  /** Receives one. Returns the sum of those rows. */
   receive(): Promise<number>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * npm's onnxruntime-node, as far as the bench uses it. It is no dependency here.
+ * npm's onnxruntime-node, as far as the bench uses it. It is not a dependency here.
  *
  * @module
  */

@@ -10,7 +10,7 @@ import { openOr } from "./open.ts";
 
 /**
  * Runs something on the first GPU, and says which that is, or why there is none; then whether every native object was
- * given back. A failure of samepage's is told in its own sentence, and makes the program fail.
+ * given back. A samepage error is printed as its own sentence, and makes the program fail.
  */
 export async function onGpu(run: (cuda: CudaContext) => void | Promise<void>): Promise<void> {
   const alive = JSON.stringify(ledger.alive);

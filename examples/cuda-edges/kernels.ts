@@ -70,12 +70,12 @@ export class CudaEdges implements Disposable {
     this.#launch("blur_columns", BLOCK, [words, bytes, width, height]);
     this.#launch("gradient", BLOCK, [bytes, words, width, height]);
     this.#launch("suppress", BLOCK, [words, bytes, width, height, LOW, HIGH]);
-    this.#sayUnchanged();
+    this.#clearChanged();
     let launches = 0;
     do {
       this.#launch("hysteresis", [TILE, TILE], [bytes, this.#changed, width, height]);
       launches++;
-    } while (this.#sayUnchanged());
+    } while (this.#clearChanged());
     this.#launch("finish", BLOCK, [bytes, edges, width, height]);
     return launches;
   }
@@ -91,8 +91,8 @@ export class CudaEdges implements Disposable {
     this.#kernels.get(name)!.run({ groups: grid, groupSize: BLOCK }, args, { stream: this.#cuda.stream });
   }
 
-  /** Takes back that something has changed, and answers whether it had; waits for the kernel that may say so. */
-  #sayUnchanged(): boolean {
+  /** Clears the flag that a kernel sets where it changed something, and returns what it was. Waits for that kernel. */
+  #clearChanged(): boolean {
     using flag: HostTensor = this.#graph.map(this.#changed, host);
     const changed = flag.view({ dtype: "i32" });
     const had = changed[0] !== 0;

@@ -1,6 +1,7 @@
 /**
  * Memory of the GPU in two processes at once: a Python program opens it by its CUDA IPC handle, with CuPy or torch, sees
- * the bytes that we have written, changes them, and we see that; then we write others, and it sees those. Nobody sends any.
+ * the bytes that we have written, changes them, and we see that; then we write others, and it sees those. No bytes are
+ * sent.
  *
  * Run it as `deno run -A examples/cuda-ipc/main.ts`.
  *

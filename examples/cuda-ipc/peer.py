@@ -1,6 +1,6 @@
 """Opens memory of another process by its CUDA IPC handle, with CuPy or else torch, and sees and changes its bytes.
 
-A line in JSON from standard input is a request, a line in JSON to standard output its answer: first, unasked, with what
+A line in JSON from standard input is a request, a line in JSON to standard output its reply: first, unasked, with what
 it works; then open, see (the bytes' SHA-256), change (every byte to its complement) and close.
 """
 
@@ -75,10 +75,10 @@ class WithTorch:
     @staticmethod
     def check(code, fn):
         if code != 0:
-            raise RuntimeError(f"{fn} answered {code}")
+            raise RuntimeError(f"{fn} returned {code}")
 
 
-def answer(**fields):
+def reply(**fields):
     print(json.dumps(fields), flush=True)
 
 
@@ -94,26 +94,26 @@ def library():
 def main():
     peer = library()
     if peer is None:
-        answer(missing="python3 has neither CuPy nor torch.")
+        reply(missing="python3 has neither CuPy nor torch.")
         return
-    answer(name=peer.name)
+    reply(name=peer.name)
     for line in sys.stdin:
         request = json.loads(line)
         try:
             if request["do"] == "open":
                 handle = bytes.fromhex(request["handle"])
                 peer.open(handle, request["allocation"], request["offset"], request["length"])
-                answer()
+                reply()
             elif request["do"] == "see":
-                answer(sha256=hashlib.sha256(peer.see()).hexdigest())
+                reply(sha256=hashlib.sha256(peer.see()).hexdigest())
             elif request["do"] == "change":
                 peer.change()
-                answer()
+                reply()
             elif request["do"] == "close":
                 peer.close()
-                answer()
+                reply()
         except Exception as error:  # told to whoever asked
-            answer(error=f"{type(error).__name__}: {error}")
+            reply(error=f"{type(error).__name__}: {error}")
 
 
 main()

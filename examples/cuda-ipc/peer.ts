@@ -1,5 +1,5 @@
 /**
- * The other process: peer.py, asked and answering in lines of JSON.
+ * The other process: peer.py, which is asked, and replies, in lines of JSON.
  *
  * @module
  */
@@ -18,13 +18,13 @@ export type Request =
   }
   | { readonly do: "see" | "change" | "close" };
 
-/** What it answers. */
-interface Answer {
+/** A reply. */
+interface Reply {
   /** With what it works; the first line. */
   readonly name?: string;
   /** Why it cannot work; the first line. */
   readonly missing?: string;
-  /** Of the bytes that it sees. */
+  /** The digest of the bytes that it sees. */
   readonly sha256?: string;
   /** What has failed. */
   readonly error?: string;
@@ -36,17 +36,17 @@ const PROGRAM = new URL("peer.py", import.meta.url).pathname;
 export class Peer implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
   readonly #requests: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #answers: ReadableStreamDefaultReader<string>;
+  readonly #replies: ReadableStreamDefaultReader<string>;
   #rest = "";
   #name = "";
 
   private constructor(child: Deno.ChildProcess) {
     this.#child = child;
     this.#requests = child.stdin.getWriter();
-    this.#answers = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    this.#replies = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   }
 
-  /** Starts it; where that cannot be, answers why. */
+  /** Starts it. Returns why that failed, where it did. */
   static async start(): Promise<Peer | string> {
     let child: Deno.ChildProcess;
     try {
@@ -57,7 +57,7 @@ export class Peer implements AsyncDisposable {
       throw error;
     }
     const peer = new Peer(child);
-    const { name, missing } = await peer.#answer();
+    const { name, missing } = await peer.#reply();
     if (name === undefined) {
       await peer[Symbol.asyncDispose]();
       return missing ?? "python3 has ended.";
@@ -76,30 +76,30 @@ export class Peer implements AsyncDisposable {
     return this.#child.pid;
   }
 
-  /** Asks, and waits for the answer. @throws {Error} where it has failed. */
-  async ask(request: Request): Promise<Answer> {
+  /** Asks, and waits for the reply. @throws {Error} where it has failed. */
+  async ask(request: Request): Promise<Reply> {
     await this.#requests.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`));
-    const answer = await this.#answer();
-    if (answer.error !== undefined) throw new Error(`${this.#name}, asked to ${request.do}: ${answer.error}`);
-    return answer;
+    const reply = await this.#reply();
+    if (reply.error !== undefined) throw new Error(`${this.#name}, asked to ${request.do}: ${reply.error}`);
+    return reply;
   }
 
   /** Lets it end. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#requests.close();
-    await this.#answers.cancel();
+    await this.#replies.cancel();
     await this.#child.status;
   }
 
-  async #answer(): Promise<Answer> {
+  async #reply(): Promise<Reply> {
     let end: number;
     while ((end = this.#rest.indexOf("\n")) === -1) {
-      const { value, done } = await this.#answers.read();
+      const { value, done } = await this.#replies.read();
       if (done) throw new Error("The other process has ended.");
       this.#rest += value;
     }
     const line = this.#rest.slice(0, end);
     this.#rest = this.#rest.slice(end + 1);
-    return JSON.parse(line) as Answer;
+    return JSON.parse(line) as Reply;
   }
 }

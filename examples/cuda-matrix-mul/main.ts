@@ -67,7 +67,7 @@ function product(cuda: CudaContext, toGpu: "global" | "single", stream: CudaStre
   print("", says(equal, `equal to the CPU's product, ${hp * wq} values`, "other values than the CPU's"));
 }
 
-/** Fills p and q on the CPU, and answers what their product has to be. */
+/** Fills p and q on the CPU, and returns what their product has to be. */
 function initialized(graph: MapperGraph, p: CudaTensor, q: CudaTensor): Int32Array {
   using pOnCpu = graph.map(p, host);
   using qOnCpu = graph.map(q, host);

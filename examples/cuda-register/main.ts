@@ -15,7 +15,7 @@ import { openOr } from "../cuda-edges/open.ts";
 import { milliseconds, print } from "../edges/report.ts";
 import source from "./kernels.cu" with { type: "text" };
 
-/** Memory of somebody's. */
+/** Memory that exists already: a tensor, or a Mat's. */
 type Existing = OpenCVMat | HostTensor;
 
 /** What all need. */
@@ -80,7 +80,7 @@ function show(heading: string, whose: string, memory: Existing, { cuda, graph, i
   print("", says(inverted, "every byte is what the kernel has made of it", "the bytes are others"));
 
   {
-    using inPlace = graph.map(memory, cuda); // registers by itself: nobody has any more
+    using inPlace = graph.map(memory, cuda); // registers by itself: the registration is over
     launch(invert, inPlace);
   }
   const back = withBytes(graph, memory, (bytes) => bytes.every((byte, i) => byte === before[i]));
@@ -94,7 +94,7 @@ function launch(invert: CudaKernel, bytes: CudaTensor): void {
   invert.run({ groups: [Math.ceil(byteLength / 256)], groupSize: [256] }, [bytes, byteLength]);
 }
 
-/** Looks at memory on the CPU, whoever's it is. */
+/** Reads memory on the CPU, whether a Mat or a tensor holds it. */
 function withBytes<R>(graph: MapperGraph, memory: Existing, look: (bytes: Uint8Array) => R): R {
   if (memory instanceof HostTensor) return look(memory.bytes());
   using seen = graph.map(memory, host);

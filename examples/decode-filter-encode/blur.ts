@@ -1,5 +1,5 @@
 /**
- * A Gaussian of OpenCL's over the planes of a picture.
+ * An OpenCL Gaussian over the planes of a picture.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A clip through FFmpeg's decoder, a Gaussian of OpenCL's, and FFmpeg's encoder, and no byte is copied between them: the
+ * A clip through FFmpeg's decoder, an OpenCL Gaussian, and FFmpeg's encoder, and no byte is copied between them: the
  * kernel reads the memory that the decoder wrote, and the encoder reads the memory that the kernel wrote. A contact sheet
  * shows the pictures before and after.
  *

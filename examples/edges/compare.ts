@@ -20,7 +20,7 @@ const PROOF = [
 
 /**
  * Runs both in turn, and prints the device, the routes, how they were proven, the bytes that were moved and the time of
- * each step. Answers whether the device worked in the host's own memory all the way.
+ * each step. Returns whether the device worked in the host's own memory all the way.
  */
 export function compare(cl: OpenCLContext, byMapping: ByMapping, byCopying: ByCopying): boolean {
   const { name, platform, driver } = cl.device;

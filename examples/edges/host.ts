@@ -8,7 +8,7 @@
  * @module
  */
 
-/** Below or at this magnitude a pixel is no edge: Canny's lower threshold, on |dx| + |dy| of Sobel's 3×3 kernels. */
+/** Below or at this magnitude a pixel is not an edge: Canny's lower threshold, on |dx| + |dy| of Sobel's 3×3 kernels. */
 export const LOW = 50;
 
 /** Above this magnitude a local maximum is an edge by itself: Canny's upper threshold. */

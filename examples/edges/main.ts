@@ -110,7 +110,7 @@ function understood<T>(parse: () => T): T {
   }
 }
 
-/** What is told in its own sentence; anything else is a bug, and shows its stack. */
+/** The errors that are printed as their own sentence; anything else is a bug, and shows its stack. */
 const EXPECTED = [UsageError, PhotoError, InteropError];
 
 try {

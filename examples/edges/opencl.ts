@@ -29,7 +29,7 @@ export interface Planes {
 export type Lap = (step: string) => void;
 
 /**
- * Launches hysteresis once, and answers whether there may be more to do: `launch` takes the flag that the kernel sets
+ * Launches hysteresis once, and returns whether there may be more to do: `launch` takes the flag that the kernel sets
  * to 1 where it changed a pixel. The flag is 0 beforehand.
  */
 export type Spread = (launch: (changed: OpenCLTensor) => void) => boolean;

@@ -48,7 +48,7 @@ const SIGNATURES: Readonly<Record<string, readonly number[]>> = {
  * The size that the header claims is checked before anything is decoded.
  *
  * @param source A path or file URL, or the file's bytes.
- * @throws {PhotoError} If there is no such file, it is no JPEG or PNG, damaged, cut short, or larger than
+ * @throws {PhotoError} If there is no such file, it is not a JPEG or PNG, damaged, cut short, or larger than
  * {@linkcode MAX_PIXELS} or {@linkcode MAX_FILE_BYTES}.
  */
 export async function readPhoto(source: string | URL | Uint8Array): Promise<Photo> {

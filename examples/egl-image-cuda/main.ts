@@ -56,7 +56,7 @@ function byImage(cuda: CudaContext, egl: EglContext, changeTexture: CudaKernel):
 }
 
 /**
- * The listing with `EGLSync` in place of glFinish. A fence of GL's is an `EGLSync`, of which CUDA makes an event; a fence of
+ * The listing with `EGLSync` in place of glFinish. A GL fence is an `EGLSync`, of which CUDA makes an event; a fence of
  * CUDA's is an event that was recorded, of which EGL makes a sync. A Tegra has both; where a driver has not, the host waits.
  */
 function bySync(cuda: CudaContext, egl: EglContext, changeTexture: CudaKernel): void {

@@ -15,12 +15,12 @@ export const FIFO = 4;
 /** A thread for each pixel. */
 export const TILES = { groups: [SIZE.width / 32, SIZE.height / 32], groupSize: [32, 32] } as const;
 
-/** EGL on a GPU of CUDA's; undefined where EGL does not list it. */
+/** EGL on a CUDA GPU; undefined where EGL does not list it. */
 export function eglDeviceOf(cuda: CudaContext): number | undefined {
   return eglDevices().find((device) => device.cuda === cuda.device.ordinal)?.index;
 }
 
-/** EGL on a GPU of CUDA's. */
+/** EGL on a CUDA GPU. */
 export function openEgl(cuda: CudaContext): EglContext {
   const device = eglDeviceOf(cuda);
   if (device === undefined) throw new Error("EGL does not list this GPU");

@@ -68,7 +68,7 @@ async function view(cuda: CudaContext, egl: EglContext, stream: EglStream, path:
       await save(cuda, egl, frame);
       break;
     }
-    consumer.release(frame); // in the order of the CUDA stream: nobody waits for the kernel
+    consumer.release(frame); // in the order of the CUDA stream: the host does not wait for the kernel
   }
   print("stream", `${n} frames of ${width} × ${height} from process ${camera.pid}, ${each.toFixed(0)} µs each`);
   const count = new Uint32Array(1);
@@ -77,7 +77,7 @@ async function view(cuda: CudaContext, egl: EglContext, stream: EglStream, path:
     "pixels",
     says(n === FRAMES && count[0] === 0, "every one is its frame's, in its place", `${count[0]} are not`),
   );
-  peer[Symbol.dispose](); // the camera has not to wait any more
+  peer[Symbol.dispose](); // the camera no longer has to wait
   const { success } = await camera.status;
   print("camera", says(success, "it has ended well", "it has failed"));
 }
@@ -101,7 +101,7 @@ async function save(cuda: CudaContext, egl: EglContext, frame: Frame<CudaTensor>
     "GL",
     says(String(seen) === String(expected), "its shader sees the same pixels", `it sees ${seen}, not ${expected}`),
   );
-  for (let i = 3; i < pixels.length; i += 4) pixels[i] = 255; // the number is no transparency
+  for (let i = 3; i < pixels.length; i += 4) pixels[i] = 255; // the number is not a transparency
   await Deno.mkdir(dirname(out), { recursive: true });
   await sharp(pixels, { raw: { width: SIZE.width, height: SIZE.height, channels: 4 } }).png().toFile(out);
   print("picture", out);

@@ -1,5 +1,5 @@
 /**
- * A live source of GStreamer's, and a viewer in another process, which is slower than the source. What is late is dropped,
+ * A live GStreamer's source, and a viewer in another process, which is slower than the source. What is late is dropped,
  * and the oldest first: by the sink where this program is late, and by the ring where the viewer is. Each picture is written
  * once into memory that both processes see, and no byte goes through a socket.
  *

@@ -1,5 +1,5 @@
 /**
- * A test picture of GStreamer's through a Gaussian of OpenCL's into a file that plays, and no byte is copied between them:
+ * A test picture of GStreamer's through an OpenCL Gaussian into a file that plays, and no byte is copied between them:
  * the kernel reads the memory that GStreamer's source wrote, and GStreamer's encoder reads the memory that the kernel wrote.
  * A contact sheet shows the pictures before and after.
  *

@@ -1,5 +1,5 @@
 /**
- * A clip that the GPU decodes (NVDEC), and a kernel of CUDA's that makes a small preview of each frame, in place: of a
+ * A clip that the GPU decodes (NVDEC), and a CUDA kernel that makes a small preview of each frame, in place: of a
  * frame of 1080p, 110,592 bytes come to the host in place of 3,110,400. A contact sheet shows twelve of them.
  *
  * Run it as `deno run -A examples/nvdec-cuda/main.ts [CLIP [FOLDER]]`. Without a clip, the `ffmpeg` program makes one;

@@ -52,7 +52,7 @@ function noAccess({ cl, cv, graph, rows, cols }: Scene): Seen {
   opencl().clReleaseMemObject(mem);
   return {
     fault: "CL_MEM_HOST_NO_ACCESS: the buffer is closed to the host",
-    raw: `clEnqueueMapBuffer answers ${ERROR_NAMES.get(status[0])} (${
+    raw: `clEnqueueMapBuffer returns ${ERROR_NAMES.get(status[0])} (${
       status[0]
     }): what is written can never be published`,
     here,

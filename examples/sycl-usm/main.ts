@@ -1,5 +1,5 @@
 /**
- * A kernel of SYCL's on memory that the host reads in place: unified shared memory, the host's own, and then OpenCL's, in one
+ * A SYCL kernel on memory that the host reads in place: unified shared memory, the host's own, and then OpenCL's, in one
  * `cl_context`, where OpenCL's kernel and SYCL's write by turns. No byte is copied.
  *
  * Run it as `deno run -A examples/sycl-usm/main.ts`. docs/guides/sycl.md says what it needs.

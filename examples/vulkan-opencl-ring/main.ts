@@ -1,5 +1,5 @@
 /**
- * Memory of Vulkan's, on which kernels of two APIs take turns: OpenCL's and CUDA's where all three have the same GPU, else
+ * Vulkan's memory, on which kernels of two APIs take turns: OpenCL's and CUDA's where all three have the same GPU, else
  * OpenCL's and Vulkan's, else those of two Vulkan devices in one process. Each turn maps the memory and leaves it behind its
  * work; semaphores that samepage makes keep the turns in order. Every word is checked on the device at every turn.
  *

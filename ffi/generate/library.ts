@@ -19,7 +19,7 @@ export interface Library {
   readonly defines: Readonly<Record<string, string>>;
   /** For a C++ library, what has to be said of it besides. */
   readonly cxx?: Cxx;
-  /** Whether no library exports its functions: whoever has them is asked for their addresses, by name. */
+  /** Whether no library exports its functions: a driver or a loader returns their addresses, by name. */
   readonly byPointer?: true;
   /**
    * The struct of pointers to its functions, where a library hands those out as a table: `OrtApi`. The list is `byPointer`
@@ -68,7 +68,7 @@ export interface ClassEntry {
   readonly type: string;
   /** What TypeScript calls it; its name without namespaces, or without `struct`, unless given. */
   readonly as?: string;
-  /** The fields, as `offsetof` takes them; with their TypeScript name first where they are no plain name. */
+  /** The fields, as `offsetof` takes them; with their TypeScript name first where they are not a plain name. */
   readonly fields: readonly (string | readonly [name: string, designator: string])[];
 }
 
@@ -86,7 +86,7 @@ export interface FunctionEntry {
   readonly buffer?: readonly string[];
   /**
    * A C++ function that returns an object in memory of the caller, whose address becomes its first parameter,
-   * `result`. So on x86-64 only: on aarch64 that address travels in a register that is no parameter's.
+   * `result`. So on x86-64 only: on aarch64 that address travels in a register that is not a parameter's.
    */
   readonly sret?: true;
   /**

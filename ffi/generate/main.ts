@@ -60,7 +60,7 @@ function isLibrary(value: unknown): value is Library {
   return typeof value === "object" && value !== null && "functions" in value;
 }
 
-/** What a promise gives; a failure is told and ends the process. */
+/** The promise's result. A failure is printed and ends the process. */
 async function orExit<T>(library: string, reading: Promise<T>): Promise<T> {
   try {
     return await reading;

@@ -48,7 +48,7 @@ export interface AttachRequest {
   readonly cpu: CpuPattern;
   /** The GPU. */
   readonly device: CudaDeviceTraits;
-  /** Do only the kernels of one stream use it, and not of the default one? `false` by default. */
+  /** True if only the kernels of one stream use it, which is not the default stream; `false` by default. */
   readonly oneStream?: boolean;
 }
 

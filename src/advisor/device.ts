@@ -22,7 +22,7 @@ export interface DeviceRequest {
   readonly transfer?: number;
   /** How long it takes on each GPU until the work begins and until its end is noticed; 0 by default. */
   readonly latency?: TimesOfGpus;
-  /** Does the program use unified memory? `false` by default. */
+  /** True if the program uses unified memory; `false` by default. */
   readonly managed?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The engine: what is known is a set of facts, and a rule holds where the facts that it names are known. Rules are data,
- * each with the row of the document that states it.
+ * The engine: a set of known facts. A rule holds if the facts that it names are known. Rules are data, each with the row
+ * of the document that states it.
  *
  * @module
  */

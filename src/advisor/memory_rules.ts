@@ -91,7 +91,7 @@ export const EXCLUSIONS: readonly KindRule[] = [
   { kind: "managed", row: "003/3.1/safety", when: ["safety"] },
 ];
 
-/** What the CPU uses beside device memory. In order: the first rule that holds decides. */
+/** The CPU's memory beside device memory. In order: the first rule that holds decides. */
 export const STAGING: readonly KindRule<"pageable" | "pinned" | "registered">[] = [
   { kind: "pageable", row: "003/3.2/repeated-incoherent", when: ["!coherent", "cpu repeated"] },
   { kind: "pageable", row: "own/rule/copied", when: ["existing", "excluded registered"] },

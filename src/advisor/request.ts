@@ -43,13 +43,13 @@ export interface AdviseRequest {
   readonly repeats?: number;
   /** The GPU. */
   readonly device: CudaDeviceTraits;
-  /** Does the buffer exist already, in pageable host memory? `false` by default. */
+  /** True if the buffer exists already, in pageable host memory; `false` by default. */
   readonly existing?: boolean;
   /** How many CUDA contexts of this process use it, one for each device; 1 by default. */
   readonly contexts?: number;
-  /** Does the GPU write to it? `false` promises that it only reads. Left out, the advice is right either way. */
+  /** True if the GPU writes to it; `false` promises that it only reads. If left out, the advice is right either way. */
   readonly gpuWrites?: boolean;
-  /** Must latencies be predictable, as in a safe or a real-time context? `false` by default. */
+  /** True if latencies must be predictable, as in safety-critical or real-time systems; `false` by default. */
   readonly safety?: boolean;
   /** A buffer of at most this many bytes counts as small; {@link SMALL_BYTES} by default. */
   readonly smallUpTo?: number;

@@ -80,7 +80,7 @@ interface MissingFeature extends Rule {
 const PINNED = "cudaHostAlloc or cudaMallocHost";
 const COMPILED = "code compiled for the GPU at hand";
 
-/** What §3.6 lists, and what §3.2 says of atomics. Where a feature has several entries, the first that holds counts. */
+/** What §3.6 lists, and what §3.2 says about atomics. If a feature has several entries, the first that holds counts. */
 const MISSING: readonly MissingFeature[] = [
   { feature: "gnu-atomics-on-pinned", row: "003/3.2/gnu-atomics", when: ["!coherent"] },
   { feature: "cudaHostRegister", row: "003/3.6/host-register-qnx", when: ["qnx"], instead: PINNED },
@@ -109,7 +109,7 @@ export const CUDA_FEATURES: readonly CudaFeature[] = Object.freeze([...new Set(M
 
 /** What CUDA for Tegra says of a feature on a device. */
 export interface FeatureSupport {
-  /** `"not-listed"` is no promise: the document lists only what is missing, and only on Tegras. */
+  /** `"not-listed"` is not a promise: the document lists only what is missing, and only on Tegras. */
   readonly support: "not-listed" | "no" | "discouraged";
   /** In our own words; empty where it is not listed. */
   readonly says: string;

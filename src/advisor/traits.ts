@@ -14,23 +14,23 @@ export interface ComputeCapability {
 
 /** What the advisor needs to know about a GPU: attributes by CUDA's names, and the machine around it. */
 export interface CudaDeviceTraits {
-  /** Does it share the CPU's DRAM? cudaDevAttrIntegrated. */
+  /** True if it shares the CPU's DRAM: cudaDevAttrIntegrated. */
   readonly integrated: boolean;
   /** Its compute capability. A Tegra is I/O coherent from 7.2 on. */
   readonly computeCapability: ComputeCapability;
-  /** Is the machine a Tegra? Jetson and DRIVE machines are, also those with a discrete GPU beside the Tegra's own. */
+  /** Whether the machine is a Tegra: a Jetson or a DRIVE, also one with a discrete GPU beside the Tegra's own. */
   readonly system: "tegra" | "other";
-  /** May kernels use host memory in place? cudaDevAttrCanMapHostMemory. */
+  /** True if kernels can use host memory in place: cudaDevAttrCanMapHostMemory. */
   readonly canMapHostMemory: boolean;
-  /** Is cudaHostRegister supported? cudaDevAttrHostRegisterSupported. */
+  /** True if cudaHostRegister is supported: cudaDevAttrHostRegisterSupported. */
   readonly hostRegisterSupported: boolean;
-  /** Is unified memory supported? cudaDevAttrManagedMemory. */
+  /** True if unified memory is supported: cudaDevAttrManagedMemory. */
   readonly managedMemory: boolean;
-  /** May CPU and GPU use unified memory at the same time? cudaDevAttrConcurrentManagedAccess. */
+  /** True if CPU and GPU can use unified memory at the same time: cudaDevAttrConcurrentManagedAccess. */
   readonly concurrentManagedAccess: boolean;
-  /** May kernels use memory from malloc? cudaDevAttrPageableMemoryAccess. */
+  /** True if kernels can use memory from malloc: cudaDevAttrPageableMemoryAccess. */
   readonly pageableMemoryAccess: boolean;
-  /** Is cudaHostRegisterReadOnly supported? cudaDevAttrHostRegisterReadOnlySupported; `false` by default. */
+  /** True if cudaHostRegisterReadOnly is supported: cudaDevAttrHostRegisterReadOnlySupported; `false` by default. */
   readonly hostRegisterReadOnlySupported?: boolean;
   /**
    * The compute capability of the Tegra's own GPU, where this is a discrete GPU beside it: it decides whether the Tegra is
@@ -76,7 +76,10 @@ export const deviceIn: Reader<Facts> = (given, argument) => {
   }));
 };
 
-/** Is a Tegra whose own GPU has this capability I/O coherent (CUDA for Tegra, §3.1)? An unknown one counts as not. */
+/**
+ * True if a Tegra whose own GPU has this capability is I/O coherent (CUDA for Tegra, §3.1). An unknown one counts as
+ * not.
+ */
 function isCoherent({ major, minor }: ComputeCapability = { major: 0, minor: 0 }): boolean {
   return major > 7 || (major === 7 && minor >= 2);
 }

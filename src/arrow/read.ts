@@ -97,7 +97,7 @@ function nodeOf(type: Schema, data: Data, path: string, depth = 0): Node {
   const size = /^\+w:([1-9][0-9]{0,14})$/.exec(format)?.[1];
   if (size === undefined) {
     const kind = Object.keys(OTHERS).filter((start) => format.startsWith(start)).sort().at(-1);
-    const what = kind === undefined ? "which is no format of Arrow's" : `whose elements are ${OTHERS[kind]}`;
+    const what = kind === undefined ? "which is not an Arrow format" : `whose elements are ${OTHERS[kind]}`;
     throw checks.wrong("schema", `${path}its format is ${JSON.stringify(format)}, ${what}.`, NUMBERS);
   }
   assertPlain(type, data, path, 1, 1n);

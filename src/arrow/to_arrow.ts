@@ -47,7 +47,7 @@ interface Node {
  * bytes are lent for reading until then: nothing can write them. The tensor's end releases what no consumer has moved, and
  * waits in the background for the rest.
  *
- * @param given a contiguous tensor or frame of the host's memory, or of CUDA's
+ * @param given a contiguous tensor or frame in the host's memory, or in CUDA's
  * @throws {ArgumentError} for what is neither, other kinds of memory, and wrong options.
  * @throws {LayoutError} for rows with gaps, and columns of several lengths.
  * @throws {AccessError} if the bytes are lent for writing, or work on them waits for a promise.

@@ -20,7 +20,7 @@ export interface Credentials {
   readonly gid: number;
 }
 
-/** A socket that is waited for off the thread, and that ends its waits when it is closed. */
+/** A socket whose waits do not block the thread, and end when it is closed. */
 export class OpenSocket {
   readonly resource: Resource;
   readonly fd: number;
@@ -64,7 +64,7 @@ export class Connection extends OpenSocket {
     await this.sendNext({ bytes, fds }, signal);
   }
 
-  /** The same for a message that is being made: its place among the others is that of this call. */
+  /** The same for a message that is still being made: messages arrive in the order of these calls. */
   async sendNext(message: Sendable | Promise<Sendable>, signal?: AbortSignal): Promise<void> {
     await this.#sending.run(async () => {
       const { bytes, fds } = await message;
@@ -76,13 +76,13 @@ export class Connection extends OpenSocket {
     }, signal);
   }
 
-  /** Sends one message without fds, unless that has to wait: then it returns false, and nothing was done. */
+  /** Sends one message without fds. Returns false, having done nothing, if it would have to wait. */
   sendNow(bytes: Uint8Array): boolean {
     this.resource.assertLive();
     return !this.#sending.isBusy && sendPacket(this.fd, bytes, NO_FDS);
   }
 
-  /** Waits until all is sent that was to be sent before. */
+  /** Waits until all earlier messages have been sent. */
   async sent(signal?: AbortSignal): Promise<void> {
     await this.#sending.run(async () => {}, signal);
   }

@@ -1,5 +1,5 @@
 /**
- * What a message says of the memory that comes with it.
+ * What a message says about the memory that comes with it.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import { badMessage } from "./errors.ts";
 import { decimal, list, oneOf, open, record, text, whole } from "./fields.ts";
 import { LONGEST_BODY, MOST_FDS } from "./packet.ts";
 
-/** What the fds are that memory crosses by: the kernel's own, or a device's, which only its drivers open. */
+/** The kinds of fds that carry memory: the kernel's own, or a device's, which only its drivers can open. */
 export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
 
 export const MEMORY_KINDS: readonly SentKind[] = ["dma-buf", "memfd", "opaque-fd"];
@@ -32,23 +32,23 @@ export const MEMORY_KINDS: readonly SentKind[] = ["dma-buf", "memfd", "opaque-fd
 export interface SentObject {
   readonly offset: number;
   readonly byteLength: number;
-  /** For an opaque fd, which says nothing about its memory: all of that memory. */
+  /** For an opaque fd, which cannot be queried: facts about all of its memory. */
   readonly memory?: SentMemory;
 }
 
 export interface SentMemory extends WholeMemory {
   readonly dedicated: boolean;
-  /** No other memory has this number. */
+  /** A number that no other memory has. */
   readonly identity: bigint;
 }
 
 export interface Description {
   readonly memory: SentKind;
-  /** The UUID of the device, whose driver alone opens the fds: for opaque fds. */
+  /** For opaque fds: the UUID of the device whose driver can open them. */
   readonly device?: string;
   readonly access: Access;
   readonly objects: readonly SentObject[];
-  /** The planes of a frame, or the one of a tensor: counted from the object's first byte. */
+  /** The planes of a frame, or the single layout of a tensor. Offsets count from the object's first byte. */
   readonly planes: readonly Layout[];
   readonly info?: FrameInfo;
   readonly metadata?: Metadata;
@@ -58,15 +58,15 @@ const ACCESSES: readonly Access[] = ["read", "write", "read-write"];
 const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
 const MOST_DIMENSIONS = 32;
 
-/** A frame that has more has them by mistake. */
+/** More are taken for a mistake. */
 const MOST_DICTIONARIES = 1024;
 
-/** The object of which a plane is a part: all lie in one, or each in its own. */
+/** The object in which a plane lies: all planes lie in one, or each in its own. */
 export function objectOf({ objects }: Pick<Description, "objects">, plane: number): number {
   return objects.length === 1 ? 0 : plane;
 }
 
-/** What goes into a message's body. @throws {MessageError} if the receiver would refuse it. */
+/** A message's body. @throws {MessageError} if the receiver would refuse it. */
 export function bodyOf(description: Description): unknown {
   const body = bodyFor(description);
   descriptionIn(body);
@@ -96,7 +96,10 @@ function bodyOfInfo(info: FrameInfo): object {
     return { audio: { format, sampleRate, channels, samples, layout } };
   }
   if (info.type !== "image") {
-    throw badMessage("info", `a message has a fourcc for a format, and ${info.format} has none. Send its planes.`);
+    throw badMessage(
+      "info",
+      `a message names a format by its fourcc, and ${info.format} has none. Send its planes as tensors.`,
+    );
   }
   const { fourcc, width, height, modifier, colour } = info;
   const image = { fourcc, width, height, modifier: `${modifier}` };
@@ -114,7 +117,7 @@ export function bodyOfMetadata(metadata: Metadata): unknown {
   }));
 }
 
-/** JSON has no bigints, no bytes and no −0: each is an object with one property, which no other value is. */
+/** JSON has no bigints, no bytes and no −0: each becomes an object with one property, a form that no other value has. */
 function bodyOfValue(value: unknown): unknown {
   if (Object.is(value, -0)) return { number: "-0" };
   if (typeof value === "bigint") return { int: `${value}` };
@@ -201,7 +204,7 @@ function imageIn(image: unknown): FrameInfo {
   const given = record(image, "image", ["fourcc", "width", "height", "modifier"], ["colour"]);
   const fourcc = whole(given.fourcc, "image.fourcc");
   const format = imageFormatOf(fourcc);
-  if (format === undefined) throw badMessage("image.fourcc", `no format of samepage's has the fourcc ${fourcc}.`);
+  if (format === undefined) throw badMessage("image.fourcc", `no samepage format has the fourcc ${fourcc}.`);
   const init = {
     format,
     width: whole(given.width, "image.width", 1),
@@ -231,14 +234,14 @@ export function metadataIn(given: unknown): Metadata {
   return metadata;
 }
 
-/** Only arrays are gone through: the core refuses what is too deep. */
+/** Recurses into arrays only: the core refuses values that are nested too deeply. */
 function valueIn(value: unknown, where: string, depth = 0): unknown {
   if (Array.isArray(value) && depth < MOST_DIMENSIONS) {
     return value.map((each, i) => valueIn(each, `${where}[${i}]`, depth + 1));
   }
   if (typeof value !== "object" || value === null) return value;
   const given = Object.entries(record(value, where, [], ["int", "bytes", "number"]));
-  if (given.length !== 1) throw badMessage(where, `expected { "int" }, { "bytes" } or { "number" }, and no other.`);
+  if (given.length !== 1) throw badMessage(where, `expected an object with one property: "int", "bytes" or "number".`);
   const [[form, content]] = given;
   if (form === "int") return decimal(content, where, "signed");
   if (form === "bytes") return bytesIn(content, where);
@@ -260,7 +263,7 @@ function bytesIn(given: unknown, where: string): Uint8Array {
 function assertConsistent(description: Description): void {
   const { memory, device, objects, planes, info } = description;
   if ((memory === "opaque-fd") !== (device !== undefined)) {
-    throw badMessage("device", "memory by an opaque fd has one, and no other has.");
+    throw badMessage("device", "expected it for an opaque fd, and for no other.");
   }
   if (info === undefined && planes.length !== 1) {
     throw badMessage("planes", `expected one of a tensor, got ${planes.length}.`);
@@ -272,7 +275,7 @@ function assertConsistent(description: Description): void {
   for (const [i, { offset, byteLength, memory: of }] of objects.entries()) {
     if (!Number.isSafeInteger(offset + byteLength)) throw badMessage(`objects[${i}]`, "it reaches past 2^53 bytes.");
     if ((memory === "opaque-fd") !== (of !== undefined)) {
-      throw badMessage(`objects[${i}].memory`, "memory by an opaque fd has it, and no other has.");
+      throw badMessage(`objects[${i}].memory`, "expected it for an opaque fd, and for no other.");
     }
     if (of !== undefined && offset + byteLength > of.byteLength) {
       throw badMessage(`objects[${i}]`, `it ends at byte ${offset + byteLength} of memory that has ${of.byteLength}.`);
@@ -297,7 +300,7 @@ function assertPlanesOf(info: FrameInfo, planes: readonly Layout[]): void {
   }
 }
 
-/** Runs a check of the core; what it refuses is the message's fault. */
+/** Runs a check of the core, and turns its refusal into a MessageError. */
 function checked<T>(where: string, check: () => T): T {
   try {
     return check();

@@ -1,7 +1,7 @@
 import { ArgumentError, InteropError } from "../core/errors.ts";
 
 /**
- * What came from the other side is no message, or is one that lies. Every fd that came with it was closed, and so was the
+ * What came from the other side is not a message, or is false. Every fd that came with it was closed, and so was the
  * connection. `argument` names the part at fault: `"planes[1].strides"`.
  */
 export class MessageError extends InteropError {}
@@ -10,7 +10,7 @@ export function badMessage(argument: string, what: string, cause?: unknown): Mes
   return new MessageError(`${argument}: ${what}`, { api: "channel", argument, cause });
 }
 
-/** Before a message is sent, what a receiver would refuse is the fault of a program's argument. Other errors stay. */
+/** Turns a MessageError into an ArgumentError: on the sender's side the program's argument is at fault. */
 export function asArgument(error: unknown, argument: string, what: string): unknown {
   if (!(error instanceof MessageError)) return error;
   const { message, cause } = error;

@@ -53,8 +53,8 @@ export function decoded(bytes: Uint8Array<ArrayBuffer>, fds: number): Message {
 }
 
 /**
- * The JSON of a body. It has to be exactly what `JSON.stringify` makes of it: so there are no two properties of one name,
- * no numbers that JavaScript does not hold, and no white space.
+ * The JSON of a body. It has to be exactly what `JSON.stringify` writes, which rules out two properties of one name,
+ * numbers that JavaScript cannot hold, and white space.
  * @throws {MessageError} for anything else.
  */
 export function jsonIn(body: Uint8Array<ArrayBuffer>): unknown {
@@ -63,7 +63,7 @@ export function jsonIn(body: Uint8Array<ArrayBuffer>): unknown {
     const value: unknown = JSON.parse(text);
     if (JSON.stringify(value) === text) return value;
   } catch (cause) {
-    throw badMessage("body", `expected JSON, got what fails with: ${messageOf(cause).slice(0, 100)}`, cause);
+    throw badMessage("body", `invalid JSON: ${messageOf(cause).slice(0, 100)}`, cause);
   }
   throw badMessage("body", "expected JSON as JSON.stringify writes it: each name once, numbers below 2^53, no spaces.");
 }

@@ -1,6 +1,6 @@
 /**
- * Memory that travels between processes: a unix socket on which tensors and frames are sent by their fds, so that both
- * sides see the same bytes.
+ * Memory between processes: tensors and frames are sent over a Unix socket by their fds, so that both sides see the same
+ * bytes.
  *
  * @module
  */

@@ -7,7 +7,7 @@ import { sockets } from "./library.ts";
 
 export const checks: Checks = new Checks("channel");
 
-/** Options of whatever waits. */
+/** Options of calls that wait. */
 export interface SignalOptions {
   /** Ends the wait, and nothing else: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -40,7 +40,7 @@ export function signalIn(signal: AbortSignal | undefined): SignalOptions {
   return signal === undefined ? {} : { signal };
 }
 
-/** Any value can be the reason of an aborted signal, NaN too. */
+/** Compares with Object.is, because any value can be the reason of an aborted signal, NaN too. */
 export function isReasonOf(signal: AbortSignal | undefined, error: unknown): boolean {
   return signal !== undefined && signal.aborted && Object.is(error, signal.reason);
 }
@@ -63,7 +63,7 @@ function isSameUser({ uid }: Credentials): boolean {
 export function notAllowed({ pid, uid }: Credentials): ArgumentError {
   return checks.wrong(
     "path",
-    `process ${pid} of user ${uid} listens there, who is not allowed.`,
+    `process ${pid} of user ${uid} listens there, and is not allowed.`,
     "Pass { allow } if you trust it.",
   );
 }

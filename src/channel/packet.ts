@@ -25,7 +25,7 @@ import { addressOf } from "../core/native/pin.ts";
 import { badMessage } from "./errors.ts";
 import { socketError, sockets } from "./library.ts";
 
-/** What follows a message's header, or a notice. */
+/** The most bytes that follow a message's header or a notice. */
 export const LONGEST_BODY = 64 * 1024;
 
 /** A header has 16 bytes, a notice 24. */
@@ -44,7 +44,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
 
 const FD_BYTES = Int32Array.BYTES_PER_ELEMENT;
 
-/** Where each part lies in the memory that libc reads and fills: one more byte than the longest message shows one that is longer. */
+/** Where each part lies in the memory that libc reads and fills. One spare byte at the end shows a message that is too long. */
 const IOVEC_AT = msghdr.size;
 const CONTROL_AT = IOVEC_AT + iovec.size;
 const DATA_AT = CONTROL_AT + controlLength(MOST_FDS);
@@ -52,7 +52,7 @@ const END = DATA_AT + LONGEST + 1;
 
 const { msg_control, msg_controllen, msg_flags } = msghdr.fields;
 
-/** Every call is over before the next begins, so all connections share it. */
+/** All connections share it, because each call is over before the next begins. */
 const scratch = new DataView(new ArrayBuffer(END));
 const data = new Uint8Array(scratch.buffer, DATA_AT);
 const received = new DataView(scratch.buffer, DATA_AT);
@@ -60,7 +60,7 @@ const received = new DataView(scratch.buffer, DATA_AT);
 /** Where the control messages lie in memory; undefined until the header is written. */
 let control: Address | undefined;
 
-/** Fds that came with a message. Those that are not taken are closed. */
+/** Fds that came with a message. Dispose closes those that were not taken. */
 export class ReceivedFds implements Disposable {
   #fds: readonly number[];
 
@@ -87,7 +87,7 @@ export class ReceivedFds implements Disposable {
 
 export const NO_FDS: ReceivedFds = new ReceivedFds([]);
 
-/** Looks at a message: its bytes, which are there until this returns, how many they are, and the fds, which it may take. */
+/** Reads a message: its bytes, which are valid until it returns, how many they are, and the fds, which it may take. */
 export type Look<T> = (data: DataView<ArrayBuffer>, byteLength: number, fds: ReceivedFds) => T;
 
 export interface Packet {
@@ -115,8 +115,8 @@ export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly numb
 }
 
 /**
- * Takes the next message, if there is one, and returns what `look` does: `"later"` if none has come yet, `"ended"` if none
- * will. If `look` throws, the fds are closed.
+ * Takes the next message and returns what `look` returns; `"later"` if none has come yet, `"ended"` if none will. If
+ * `look` throws, the fds are closed.
  * @throws {MessageError} if it is empty, too long, or has lost fds on the way.
  * @throws {NativeCallError} if the connection failed.
  */
@@ -126,7 +126,7 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
   if (count < 0) {
     const code = errno();
     if (code === EAGAIN) return "later";
-    // The other side ended without reading all of ours. The kernel reports that once, before what it had sent.
+    // The other side ended without reading all that this side had sent. The kernel reports that once, before what it sent.
     if (code === ECONNRESET) return receivePacket(socket, look);
     throw socketError("recvmsg");
   }
@@ -137,7 +137,7 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
     if ((flags & MSG_CTRUNC) !== 0) {
       throw badMessage(
         "fds",
-        `some did not arrive: there were more than ${MOST_FDS}, or this process has too many open.`,
+        `some did not arrive: there were more than ${MOST_FDS}, or this process has too many fds open.`,
       );
     }
     if ((flags & MSG_TRUNC) !== 0 || count > LONGEST) {
@@ -152,7 +152,7 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
 }
 
 function hasEnded(socket: number): boolean {
-  describe(1, 0); // fds would be duplicated by a peek
+  describe(1, 0); // without room for fds, because a peek would duplicate them
   const count = sockets().recvmsg(socket, scratch, MSG_DONTWAIT | MSG_PEEK);
   if (count < 0n && errno() !== EAGAIN) throw socketError("recvmsg");
   return count === 0n;

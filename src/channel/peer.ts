@@ -22,7 +22,7 @@ import { incoming, outgoing, type Parcel } from "./transfer.ts";
 export interface SendOptions extends SignalOptions {
   /** What the other side may do with the memory; `"read"` by default. */
   readonly access?: Access;
-  /** The kind of fd that it goes by, where its memory has several; the best of them by default. */
+  /** The kind of fd to send, if the memory has several; the best of them by default. */
   readonly as?: SentKind;
 }
 
@@ -32,14 +32,14 @@ const SEND: Names<SendOptions> = { signal: true, access: true, as: true };
 export let connectionOf: (peer: Peer) => Connection;
 
 /**
- * Another process, which memory is sent to and received from. What was sent lives for as long as either side has it.
+ * Another process, to which memory is sent and from which it is received. Memory lives for as long as either side has it.
  *
  * Both sides see the same bytes, and neither knows when the other uses them: agree on who writes when.
  *
- * @typeParam T what the other side sends, in the first context that takes it: `Frame<HostTensor>`. Nobody checks that.
+ * @typeParam T what the other side sends, in the first context that takes it: `Frame<HostTensor>`. It is not checked.
  */
 export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObject implements AsyncIterable<T> {
-  /** Its end of life: the connection is closed. What was received stays. */
+  /** Its end of life: the connection is closed. Tensors that were received stay. */
   readonly resource: Resource;
   /** The other process, as the kernel reports it. */
   readonly credentials: Credentials;
@@ -61,12 +61,12 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   }
 
   /**
-   * Sends a tensor or a frame: its fds and a description, and no byte of it. Work on it is waited for first, and so are maps
-   * of it that end. While the other side does not read, the promise waits. Messages arrive in the order of the calls.
+   * Sends a tensor or a frame: its fds and a description, but none of its bytes. It first waits for work on it, and for
+   * maps of it that are ending. It also waits while the other side does not read. Messages arrive in the order of the calls.
    *
    * @throws {ArgumentError} if other processes cannot open its memory.
    * @throws {AccessError} if it is lent, or `access` exceeds its own.
-   * @throws what made work on it fail, if its map was left to end by itself (`disposeAfter`).
+   * @throws the failure of work on it, if its map was left to end by itself (`disposeAfter`).
    * @throws {NativeCallError} if the other side has ended.
    */
   async send(frame: Tensor | Frame, options: SendOptions = {}): Promise<void> {
@@ -88,8 +88,8 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   /**
    * The next tensor or frame, which is yours; undefined once the other side has ended.
    *
-   * @typeParam R what it is, where the messages differ
-   * @throws {MessageError} if what came is wrong. The connection is closed then: who lies once is not listened to again.
+   * @typeParam R the type of this message, if messages differ
+   * @throws {MessageError} if the message is wrong. The connection is then closed, because the sender cannot be trusted.
    */
   async receive<R extends Tensor | Frame = T>(options: SignalOptions = {}): Promise<R | undefined> {
     const { signal } = signalIn(optionsIn(options, RECEIVE).signal);
@@ -98,10 +98,9 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   }
 
   /**
-   * Sends a port: a handle that is an fd, of any API, and what it says of itself. The port stays yours; the other side
-   * gets an fd of its own.
+   * Sends a port: an fd of any API, with its kind and numbers. The port stays yours; the other side gets its own fd.
    *
-   * @throws {ArgumentError} for a port without an fd, and for one whose kind or numbers no message can hold.
+   * @throws {ArgumentError} for a port without an fd, or with a kind or numbers that no message can hold.
    * @throws {NativeCallError} if the other side has ended.
    *
    * @example
@@ -129,7 +128,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
    * The next port, which is yours to dispose; undefined once the other side has ended.
    *
    * @param kind what it has to be: `"egl-stream"`
-   * @throws {MessageError} if what came is wrong, or another kind. The connection is closed then.
+   * @throws {MessageError} if the message is wrong, or a port of another kind. The connection is then closed.
    */
   async receivePort<K extends string>(kind: K, options: SignalOptions = {}): Promise<Port<K> | undefined> {
     checks.assertText(kind, "kind");
@@ -138,7 +137,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     return packet && this.#unless(() => portIn(packet, kind));
   }
 
-  /** What comes, until the other side ends or this is disposed. @throws like {@link receive}. */
+  /** Each tensor or frame, until the other side ends or this is disposed. @throws like {@link receive}. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {
       const packet = await this.#packet().catch(unlessDisposed);
@@ -173,7 +172,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     return this.#unless(() => incoming(packet, this.#targets) as R);
   }
 
-  /** Reads a message; one that is wrong closes the connection. */
+  /** Closes the connection if the message turns out to be wrong. */
   #unless<R>(read: () => R): R {
     try {
       return read();
@@ -192,7 +191,7 @@ function messageAbout(port: Port): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** A loop over what comes ends with its object. */
+/** Ends a loop over messages when its object is disposed. */
 export function unlessDisposed(error: unknown): undefined {
   if (!(error instanceof DisposedError)) throw error;
 }

@@ -1,5 +1,5 @@
 /**
- * Ports on their way from one process to another: handles of any API that are an fd, such as a stream of frames.
+ * Ports on their way from one process to another: fds of any API, such as a stream of frames.
  *
  * @module
  */
@@ -27,7 +27,7 @@ function fieldsIn(body: unknown): Pick<Port, "kind" | "value" | "offset" | "byte
   };
 }
 
-/** The port of such a kind that a message brings. @throws {MessageError} if the message is wrong. */
+/** The port that a message brings. @throws {MessageError} if the message is wrong, or its port of another kind. */
 export function portIn<K extends string>(packet: Packet, wanted: K): Port<K> {
   using fds = packet.fds;
   const { kind, body } = decoded(packet.bytes, fds.length);

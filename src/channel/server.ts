@@ -41,7 +41,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
   readonly #socket: OpenSocket;
   readonly #allowed: Allowed;
   readonly #pace: Pace = new Pace();
-  /** However many tasks wait, a new connection wakes one of them. */
+  /** A new connection wakes one of the tasks that wait. */
   readonly #accepting: Turns = new Turns();
 
   /** Made by {@link listen}. */
@@ -58,7 +58,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
   /**
    * The next process that connects. One that is not allowed is turned away, with a warning.
    *
-   * @throws {ArgumentError} if `allow` returned something else than a boolean; the process is turned away.
+   * @throws {ArgumentError} if `allow` returned something other than a boolean; the process is turned away.
    * @throws {DisposedError} if this is disposed, before or during the wait.
    */
   async accept(options: SignalOptions = {}): Promise<Peer<T>> {
@@ -105,8 +105,8 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
 }
 
 /**
- * Listens at a path, to which other processes {@link connect}. The file is made for this user alone (mode 0600), and is
- * removed at the end. One that a dead process left behind is replaced.
+ * Listens at a path, to which other processes {@link connect}. The socket's file has mode 0600, so only this user can
+ * connect, and is removed at the end. A file that a dead process left behind is replaced.
  *
  * @typeParam T what the others send: `listen<HostTensor>(path, { contexts: [host] })`
  * @throws {ArgumentError} if another process listens there, or the path is longer than 107 bytes.
@@ -136,12 +136,12 @@ export function listen<T extends Tensor | Frame = Tensor | Frame>(
 }
 
 /**
- * Connects to who listens at a path.
+ * Connects to the process that listens at a path.
  *
  * @typeParam T what the other side sends: `connect<Frame<HostTensor>>(path, { contexts: [host] })`
  * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process does.
- * @throws {ArgumentError} if it is a process of another user, and `allow` does not admit that; or `allow` returned
- * something else than a boolean.
+ * @throws {ArgumentError} if it belongs to another user and `allow` does not admit it, or if `allow` returned something
+ * other than a boolean.
  */
 export function connect<T extends Tensor | Frame = Tensor | Frame>(
   path: string,
@@ -168,10 +168,10 @@ function askedOf(
   }, [() => closeFd(fd)]);
 }
 
-/** What `allow` returned: a promise is truthy, and would admit everybody. */
+/** Checks what `allow` returned: a promise is truthy, and would admit every process. */
 function booleanOf(allowed: unknown): boolean {
   if (typeof allowed === "boolean") return allowed;
   if (allowed instanceof Promise) allowed.catch(() => {}); // else its failure would end the process
   const what = `expected a function that returns true or false at once, and it returned ${aKind(allowed)}.`;
-  throw checks.wrong("allow", what, "Make it synchronous. What it has to wait for, wait for before listening.");
+  throw checks.wrong("allow", what, "Make it synchronous: await what it needs before you listen or connect.");
 }

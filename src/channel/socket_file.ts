@@ -25,7 +25,7 @@ import { errno, libc, libcError } from "../core/native/libc.ts";
 import { cString } from "../core/native/text.ts";
 import { socketError, sockets } from "./library.ts";
 
-/** Connections that wait to be accepted; the kernel takes no more than net.core.somaxconn. */
+/** How many connections may wait to be accepted; the kernel's limit is net.core.somaxconn. */
 const BACKLOG = 128;
 
 /** Only the owner may connect. */
@@ -93,13 +93,13 @@ function hintForConnect(path: string): string {
     case EACCES:
       return `Only the user who listens may connect, and this user may not use ${path}.`;
     case ECONNREFUSED:
-      return `Does a process listen at ${path}? The one that did has ended, or the file is no socket.`;
+      return `Does a process listen at ${path}? The one that did has ended, or the file is not a socket.`;
     default:
       return `Does a process listen at ${path}?`;
   }
 }
 
-/** Takes the place of a file on which no process listens. */
+/** Replaces a file on which no process listens. */
 function replaceStale(path: string, fd: number, address: Uint8Array<ArrayBuffer>): void {
   // Two processes that find the same file must not both remove it: the second would remove what the first has made.
   withFolderLocked(path, () => {
@@ -110,22 +110,22 @@ function replaceStale(path: string, fd: number, address: Uint8Array<ArrayBuffer>
   });
 }
 
-/** What there is, in words; undefined if it is the file of a socket that was closed. */
+/** Why the file must not be replaced; undefined if it is the file of a closed socket. */
 function obstacleAt(path: string, address: Uint8Array<ArrayBuffer>): string | undefined {
   const file = fileAt(path);
   if (file === undefined) return "was removed just now: try again";
   const kind = file.stx_mode & S_IFMT;
   if (kind === S_IFDIR) return "is a folder";
-  if (kind !== S_IFSOCK) return "is a file that is no socket, and is left as it is";
+  if (kind !== S_IFSOCK) return "is a file that is not a socket, and is left as it is";
   return isListening(address) ? "is in use: a process listens there" : undefined;
 }
 
-/** Does a process listen at the file of a socket? */
+/** True if a process listens at a socket's file. */
 function isListening(address: Uint8Array<ArrayBuffer>): boolean {
   return withSocket(SOCK_DGRAM, (probe, undo) => {
     const failed = sockets().connect(probe, address, address.byteLength) !== 0;
     const code = failed ? errno() : 0;
-    // A socket of another type learns that there is a listener, which does not have to accept it.
+    // A socket of another type finds out whether there is a listener, without a connection that it would have to accept.
     if (failed && code !== ECONNREFUSED && code !== EPROTOTYPE) throw socketError("connect");
     undoAll(undo, "closing a socket");
     return code !== ECONNREFUSED;
@@ -166,7 +166,7 @@ function fileAt(path: string): Statx | undefined {
   throw libcError("statx");
 }
 
-/** Is it one file, and is there one? */
+/** True if both exist and are the same file. */
 function isSame(one: Statx | undefined, other: Statx | undefined): boolean {
   return one !== undefined && one.stx_ino === other?.stx_ino &&
     one.stx_dev_major === other.stx_dev_major && one.stx_dev_minor === other.stx_dev_minor;

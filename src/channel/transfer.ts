@@ -45,11 +45,11 @@ import { decoded, encoded, jsonIn, KINDS } from "./message.ts";
 import type { Packet } from "./packet.ts";
 import { checks } from "./options.ts";
 
-/** What to do where a program wants more access than it was sent. */
+/** The remedy if a program wants more access than it was sent. */
 const REMEDY = 'Its sender has to pass { access: "read-write" }; a frame of a ring is always for reading.';
 
 export interface Outgoing extends Sendable {
-  /** Work on the memory that the kernel knows of: to be waited for first. */
+  /** Work on the memory that the kernel knows of. The sender waits for it first. */
   readonly waits: readonly Fence[];
   readonly release: Undo;
 }
@@ -58,7 +58,7 @@ export interface Parcel {
   readonly mapped: Mapped;
   /** What the other side may do with it. */
   readonly access: Access;
-  /** The kinds of fd that it may go by, the best first; all if left out. */
+  /** The allowed kinds of fd, the best first; all if left out. */
   readonly kinds?: readonly SentKind[] | undefined;
   /** What the program calls it; `"frame"` if left out. */
   readonly argument?: string;
@@ -105,7 +105,7 @@ function partOf(planes: readonly Tensor[]): Part {
   return { planes, first, range: { planes: described, allocation, start, byteLength, address: undefined } };
 }
 
-/** The best kind of port by which all parts go out without a byte being moved. */
+/** The best kind of port that exports all parts without moving a byte. */
 function offerFor(
   target: Target,
   parts: readonly Part[],
@@ -117,7 +117,7 @@ function offerFor(
     const offers = portsOf(target)?.exports.filter((offer) => offer.kind === kind) ?? [];
     const offer = offers.map((offer) => ofDevice(offer, target)).find(isOpen);
     if (offer === undefined) {
-      const closed = kinds.length > 1 ? undefined : offers[0]?.closed?.(); // of several kinds, none is meant
+      const closed = kinds.length > 1 ? undefined : offers[0]?.closed?.(); // with several kinds, the program meant none in particular
       if (closed !== undefined) refusals.push(closed);
       continue;
     }
@@ -135,14 +135,14 @@ function offerFor(
 }
 
 /**
- * The same offer, for the device whose memory it is: a message has to name one, though an importer of this process may take
- * the memory of another.
+ * The same offer, naming the device whose memory it is: a message has to name one, although an importer in this process
+ * may accept the memory of another.
  */
 function ofDevice(offer: Offer, { context: { id } }: Target): Offer {
   return offer.kind === "opaque-fd" && offer.device === undefined ? { ...offer, device: id } : offer;
 }
 
-/** Does it hold for any device, or for one that has a name, leave the bytes where they are, and exist on this machine? */
+/** True for an offer that exists on this machine, leaves the bytes in place, and holds for any device or for a named one. */
 function isOpen(offer: Offer): boolean {
   const { kind, device, transfer = "alias" } = offer;
   const isNamed = kind === "opaque-fd" ? device?.uuid !== undefined : device === undefined;
@@ -180,7 +180,7 @@ function exportOf(
 
 const identities = new WeakMap<Allocation, bigint>();
 
-/** A number that no other block has in any process, because opaque fds look alike. */
+/** A number that no other block in any process has: opaque fds do not show whether they belong to the same block. */
 function identityOf(allocation: Allocation): bigint {
   let identity = identities.get(allocation);
   if (identity === undefined) {
@@ -222,19 +222,19 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   }
 }
 
-/** Memory that is not what the message says is the message's fault. */
+/** Turns the refusal of memory that is not what the message says into a MessageError. */
 function asOfMemory(error: unknown): unknown {
   return isOfMemory(error) ? badMessage("objects", messageOf(error), error) : error;
 }
 
-/** Is the memory not what the message says? An fd that only names a file (O_PATH) gives EBADF. */
+/** True if the memory is not what the message says. An fd that only names a file (O_PATH) fails with EBADF. */
 function isOfMemory(error: unknown): boolean {
   if (error instanceof NativeCallError) return error.code === EBADF;
   if (error instanceof ArgumentError && error.fn !== undefined) return false; // this process has no room for it
   return error instanceof ArgumentError || error instanceof AccessError;
 }
 
-/** Why no target takes such memory, or what to do. */
+/** The reason why no target takes such memory, or what to do. */
 function lackOf(targets: readonly Target[], { memory, device }: Description): string {
   if (targets.length === 0) {
     if (device === undefined) return "pass { contexts: [host] }.";
@@ -260,7 +260,7 @@ function takersOf(target: Target, { memory, device }: Description): Taker[] {
   return offer === undefined ? [] : [{ target: target as MemoryTarget, offer }];
 }
 
-/** The first that takes these ports. @throws {MessageError} if none does: why the first does not. */
+/** The first target that takes these ports. @throws {MessageError} if none does, with the first one's reason. */
 function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget {
   let first: InteropError | undefined;
   for (const { target, offer } of takers) {
@@ -282,7 +282,7 @@ function portOf(kind: SentKind, fd: number, { offset, byteLength, memory: whole 
   return new Port(kind, { fd, offset, byteLength, dedicated, whole, identity });
 }
 
-/** Throws unless the memory is what the message says. Its sender asks as well as its receiver. */
+/** Throws unless the memory is what the message says. Both sender and receiver check it. */
 function assertMemory(ports: readonly Port[], access: Access): void {
   for (const port of ports) {
     try {
@@ -295,12 +295,12 @@ function assertMemory(ports: readonly Port[], access: Access): void {
   if (ports.length > 1) assertApart(ports);
 }
 
-/** Throws for an fd of another kind than is said, since drivers believe any; and for one that does not allow the access. */
+/** Throws for an fd of another kind, because drivers accept any fd, and for one that does not allow the access. */
 function assertAllowed({ kind, fd }: Port, access: Access): void {
   if (kind === "opaque-fd") {
     const other = kindWithoutMemory(fd, statusOf(fd).mode);
     if (other !== undefined) throw badMessage("objects", `expected memory, got ${other}.`);
-    return; // the kernel knows no more of it
+    return; // the kernel can say nothing else about it
   }
   if (kind === "dma-buf" && !isDmaBuf(fd)) {
     throw badMessage("objects", "expected a dma-buf, got an fd of another kind.");
@@ -309,19 +309,19 @@ function assertAllowed({ kind, fd }: Port, access: Access): void {
   if (covers(allowed, access)) return;
   throw badMessage(
     "objects",
-    `the memory allows "${allowed}", and not "${access}": its fd is open for no more, or its memfd is sealed.`,
+    `the memory allows "${allowed}", and not "${access}": its fd was opened so, or its memfd is sealed.`,
   );
 }
 
-/** The kernel reports the length of files. The opaque fd of a driver on the CPU is a file, too. */
+/** Checks the length that the kernel reports for files. An opaque fd of a driver on the CPU is a file, too. */
 function assertLength({ kind, fd, offset, byteLength, whole }: Port): void {
   const { mode, byteLength: there } = statusOf(fd);
   const said = whole?.byteLength ?? offset + byteLength;
   if (there >= said || !(kind === "dma-buf" || (mode & S_IFMT) === S_IFREG)) return;
-  throw badMessage("objects", `the memory is said to have ${said} bytes, and its file has ${there}.`);
+  throw badMessage("objects", `the message says that the memory has ${said} bytes, and its file has ${there}.`);
 }
 
-/** Two fds may be of one memory: then their parts may not overlap. */
+/** Throws if parts overlap: several fds may refer to the same memory. */
 function assertApart(ports: readonly Port[]): void {
   const placed = ports.map(({ memory, offset, byteLength }) => ({
     of: memory!.identity,

@@ -71,7 +71,8 @@ export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**
  * A misspelt option would be ignored in silence; so would an object of a class without any of the names, such as an
- * AbortSignal in place of `{ signal }`. @throws {ArgumentError} if it is no object of options, or has an unknown name.
+ * AbortSignal in place of `{ signal }`. @throws {ArgumentError} if it is not an object of options, or has an unknown
+ * name.
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
   if (given === NO_OPTIONS) return given;
@@ -114,7 +115,7 @@ export type Maker<T> = {
   owns(value: object): boolean;
 };
 
-/** Was a value made by a class? False for a proxy of such an object, and for one that only inherits from it. */
+/** True if a class made the value. False for a proxy of such an object, and for one that only inherits from it. */
 export function isMade<T>(value: unknown, type: Maker<T>): value is T {
   return value instanceof type && type.owns(value as object);
 }

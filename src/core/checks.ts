@@ -11,7 +11,7 @@ const MOST_ITEMS = 65_536;
 /** No handle has more than 64 bits. V8 would work the power out at each call. */
 const BEYOND = 2n ** 64n;
 
-/** Where an object of another context belongs, for a message: both contexts may have one device, and so one name. */
+/** Names the context of a foreign object, for a message: both contexts may have one device, and so the same name. */
 export function elsewhere(home: { readonly name: string }, here: { readonly name: string }): string {
   if (home.name === here.name) return `belongs to another context of ${home.name}`;
   return `belongs to ${home.name}, and not to ${here.name}`;
@@ -56,7 +56,7 @@ export class Checks {
   /**
    * A program's options, each as its rule says, where it has one.
    *
-   * @throws {ArgumentError} if it is no object of options, has an unknown name, or breaks a rule.
+   * @throws {ArgumentError} if it is not an object of options, has an unknown name, or breaks a rule.
    */
   optionsIn<T extends object>(
     given: T,
@@ -145,7 +145,7 @@ export class Checks {
    * A fresh view of the bytes that a program gave.
    *
    * @param expected the kind of view, for messages
-   * @throws {ArgumentError} if it is no view, or a stale one.
+   * @throws {ArgumentError} if it is not a view, or a stale one.
    */
   bytesIn(given: unknown, argument: string, expected: string = "a typed array or DataView"): Uint8Array<ArrayBuffer> {
     const bytes = bytesIn(given, (what, hint) => this.wrong(argument, what, hint));

@@ -86,7 +86,7 @@ export interface Lines<L = unknown> {
   keep?(lane: L): () => void;
   /** The next command waits for a gate, and fails if the gate does. False, or left out, the host waits. */
   waitOnHost?(lane: L, gate: Gate): boolean;
-  /** The line begins to end: fails the commands that still wait for gates. Left out where none can. */
+  /** Called as the line's end begins: fails the commands that still wait for gates. Left out where none can. */
   abandon?(lane: L): void;
   /** The unsettled gate that `mark` stands for, which no native call ends. Left out where no mark is a gate. */
   gate?(lane: L, mark: number): Gate | undefined;
@@ -157,7 +157,9 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly line?: Line;
   /** Why it cannot map this source now, without a native call. Left out, the offers decide. */
   refuse?(source: Described, access: Access): Reason | undefined;
-  /** A port to the first `byteLength` bytes, for the other side's access. `gaps`: there are bytes that must stay as they are. */
+  /**
+   * A port to the first `byteLength` bytes, for the other side's access. `gaps` is true if some bytes must not change.
+   */
   export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access, gaps: boolean): Exported;
   /**
    * Memory over a port's bytes; takes its fd. `of` is the block of this process that they are a part of: the port's offset
@@ -196,7 +198,7 @@ export interface Offer<What = ByteRange> {
   readonly fdAccess?: Access | undefined;
   /** An export: true if the driver chooses address and pitches as it exports ({@link Exported.shown}). */
   readonly places?: boolean;
-  /** How the bytes cross on this side; `"alias"` if left out. A `"copy"` that is no stage counts its own bytes. */
+  /** How the bytes cross on this side; `"alias"` if left out. A `"copy"` that is not a stage counts its own bytes. */
   readonly transfer?: Transfer;
   /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
   readonly blocks?: boolean;

@@ -109,7 +109,7 @@ export class PermissionError extends InteropError {
 /** A native function returned an error code. */
 export class NativeCallError extends InteropError {}
 
-/** An argument that is no layout is wrong: its type, its range, its state. */
+/** An argument that is not a layout is wrong: its type, its range, its state. */
 export class ArgumentError extends InteropError {}
 
 /** A shape, dtype, stride, offset, length or alignment is wrong; `argument` names which. */

@@ -43,7 +43,7 @@ export function pathIn({ api, argument, given }: GivenPath): string {
 /**
  * Has Deno use a file that a program names, because native code ignores Deno's permissions.
  * @throws {PermissionError} if Deno does not permit it.
- * @throws {ArgumentError} if it is no path, or `use` fails; the message says why.
+ * @throws {ArgumentError} if it is not a path, or `use` fails; the message says why.
  */
 export function asked<R>(
   { what, ...about }: GivenPath & { readonly what: "read" | "write" },
@@ -119,7 +119,7 @@ class OpenFile implements Disposable {
   }
 }
 
-/** An fd is the kernel's. Deno's were numbers of its own, once. */
+/** The fd is the kernel's: Deno used to return numbers of its own. */
 function assertNative(fs: FileSystem, fd: number): void {
   const { ino } = fs.fstatSync(fd, { bigint: true });
   const { identity } = statusOf(fd);

@@ -13,10 +13,10 @@ function getter<R>(prototype: object, name: PropertyKey): (self: unknown) => R {
 
 const transferIntrinsic = ArrayBuffer.prototype.transfer;
 
-/** True once its memory was moved away. @throws {TypeError} for what is no ArrayBuffer. */
+/** True once its memory was moved away. @throws {TypeError} for anything but an ArrayBuffer. */
 export const isDetached: (buffer: unknown) => boolean = getter(ArrayBuffer.prototype, "detached");
 
-/** True for a buffer whose length can change. @throws {TypeError} for what is no ArrayBuffer. */
+/** True for a buffer whose length can change. @throws {TypeError} for anything but an ArrayBuffer. */
 export const isResizable: (buffer: unknown) => boolean = getter(ArrayBuffer.prototype, "resizable");
 
 export const bufferLength: (buffer: unknown) => number = getter(ArrayBuffer.prototype, "byteLength");

@@ -214,7 +214,7 @@ export class CudaContext extends CudaPrimaryContext {
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
    * @throws {LayoutError} if the layout reaches past the memory's end.
    * @throws {NativeCallError} if the driver refuses it.
    *
@@ -355,8 +355,8 @@ export class CudaContext extends CudaPrimaryContext {
    * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
    * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
    *
-   * @param fd an fd of a binary semaphore or a timeline of Vulkan's; CUDA takes no sync files
-   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @param fd an fd of a binary semaphore or a Vulkan timeline; CUDA takes no sync files
+   * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example

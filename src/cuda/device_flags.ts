@@ -34,7 +34,10 @@ export function scheduleIn(given: unknown): CudaSchedule | undefined {
   return given === undefined ? undefined : checks.nameIn(given, NAMES, "schedule");
 }
 
-/** To be called before the primary context is made. @throws {ArgumentError} if it exists with another schedule. */
+/**
+ * Sets the schedule of the primary context, before that is made.
+ * @throws {ArgumentError} if it exists with another schedule.
+ */
 export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
   const { flags, active } = primaryState(ordinal);
   const has = scheduleOf(flags);

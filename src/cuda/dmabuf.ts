@@ -78,7 +78,7 @@ export function dmaBufOffer({ device }: CudaPrimaryContext): Offer {
 }
 
 const NOT_OWN = {
-  reason: "it is no allocation of its own on this device.",
+  reason: "it is not an allocation of its own on this device.",
   remedy: "Allocate it by cuda.allocate() or cuda.virtual.allocate().",
 };
 

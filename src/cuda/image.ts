@@ -91,9 +91,9 @@ export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the size of the image, where it begins in the memory, and what that was made with
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
-   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes; for `tiling: "linear"`,
-   * of which drivers show wrong pixels.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes; for `tiling:
+   * "linear"`, of which drivers show wrong pixels.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example

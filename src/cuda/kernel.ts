@@ -137,5 +137,5 @@ function assertDeclared(name: string, parameters: readonly ParameterInfo[], size
     throw wrong(`parameters[${i}]`, `${type} has ${size} bytes; the kernel's parameter has ${sizes[i]}.`);
   });
   if (parameters.length === sizes.length) return;
-  throw wrong("parameters", `${parameters.length} were declared; the kernel has ${sizes.length}.`);
+  throw wrong("parameters", `the kernel has ${sizes.length}, and ${parameters.length} were declared.`);
 }

@@ -34,7 +34,7 @@ export const cudart: () => CudaRuntime = keptLibrary<CudaRuntime>({
   unsuited: (functions) => tooNewRuntime(functions as unknown as CudaRuntime),
 });
 
-/** For functions that the runtime lacks. */
+/** The driver API, for functions that the runtime lacks. */
 export const cudaDriver: () => CudaDriver = keptLibrary<CudaDriver>({
   api: "cuda",
   candidates: [
@@ -71,7 +71,7 @@ export function tooNewRuntime(
   return tooNewForDriver(own[0], supported[0]);
 }
 
-/** For the output of a compiler. */
+/** Why the driver cannot load the compiler's output; undefined if it can. */
 function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
   const [major, minor, supported] = [new Int32Array(1), new Int32Array(1), new Int32Array(1)];
   if (openingOf("cudart")?.path === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too

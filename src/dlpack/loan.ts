@@ -62,7 +62,7 @@ interface Lending {
 type Deadlock = Signal["deadlock"];
 
 /**
- * A tensor's bytes as a struct of DLPack's, lent until a consumer's call of its deleter.
+ * A tensor's bytes as a DLPack struct, lent until a consumer's call of its deleter.
  *
  * It is yours until {@link handOver}, whose result is the consumer's, who has to call the deleter once: the only way in which
  * the loan ends then. Dispose it if no consumer took it over.

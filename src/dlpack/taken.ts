@@ -49,8 +49,8 @@ const copy = { start: 0, end: 0, isHeld: false };
  * bools are bytes.
  *
  * @param address a `DLManagedTensorVersioned`, with a deleter that may be called on this thread
- * @throws {ArgumentError} for what is no such struct, one that a tensor has already, a later major version, and a device
- * that no context is for.
+ * @throws {ArgumentError} for anything but such a struct, one that a tensor has already, a later major version, and a
+ * device that no context is for.
  * @throws {LayoutError} for a shape, a type or strides that samepage has no layout for.
  * @throws {AccessError} for writing what may only be read.
  *
@@ -191,7 +191,7 @@ function unversionedAt(address: Address): DLManagedTensor & Pick<DLManagedTensor
 /** What fields of both structs say of the elements. */
 type Described = Pick<DLManagedTensor, "ndim" | "shape" | "strides" | "code" | "bits" | "lanes">;
 
-/** @throws {LayoutError} for what is no layout. */
+/** @throws {LayoutError} for anything but a layout. */
 function layoutOf(given: Described): LayoutInit {
   const { ndim, lanes } = given;
   const [dtype, parts] = elementsOf(given);

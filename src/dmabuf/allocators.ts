@@ -28,7 +28,7 @@ export interface Allocator {
   readonly node: string;
   /** What it is: pages of a memfd, a heap, or a display driver's buffers. */
   readonly kind: "udmabuf" | "dma-heap" | "dumb-buffer";
-  /** May this process use it? */
+  /** True if this process can use it. */
   readonly open: boolean;
   /** Why not. */
   readonly reason?: string;
@@ -41,7 +41,7 @@ interface Kind extends DeviceFile {
   /** The folder of its nodes, and which of its files they are. */
   readonly folder: string;
   readonly names: RegExp;
-  /** The nodes that are looked for where the folder may not be read. */
+  /** The nodes to look for if the folder must not be read. */
   readonly usual: readonly string[];
   /** Makes a dma-buf by the open node. */
   allocate(node: number, byteLength: number): number;
@@ -90,7 +90,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** A dma-buf of a display driver: rows of a page each, of which it makes no use. */
+/** A dma-buf of a display driver, which takes it for a picture with rows of one page each. */
 function dumbBuffer(card: number, byteLength: number): number {
   const dumb = structOf(drm_mode_create_dumb);
   const size = { width: PAGE, height: byteLength / PAGE, bpp: 8 };
@@ -121,7 +121,7 @@ function udmabuf(node: number, memfd: number, offset: number, size: number): num
 
 export const UDMABUF = "/dev/udmabuf";
 
-/** What was found out about a node, for probes, which make no native call: asked once, and by every {@link allocators}. */
+/** What is known about each node, for probes, which make no native call. {@link allocators} refreshes it. */
 const known = new Map<string, Allocator>();
 
 export function allocatorAt(node: string, again = false): Allocator | undefined {
@@ -159,7 +159,7 @@ function filesIn(folder: string): string[] | undefined {
   }
 }
 
-/** The allocator that a program names, or the first that is open. @throws {ArgumentError} where it is closed. */
+/** The allocator that a program names, or the first open one. @throws {ArgumentError} if it is closed. */
 function chosen(from: string | undefined): Allocator {
   if (from !== undefined) checks.assertText(from, "from");
   const all = from === undefined ? allocators() : [allocatorAt(from, true)];
@@ -180,7 +180,7 @@ export function allocateFd(byteLength: number, from: string | undefined): number
   return through(node, (fd) => KINDS.find((one) => one.kind === kind)!.allocate(fd, pages));
 }
 
-/** A heap takes memory until the kernel ends processes for want of it: this one too. */
+/** Refuses more than the machine has: a heap allocates until the kernel kills processes, perhaps this one. */
 function assertAvailable(byteLength: number): void {
   const all = textOf("/proc/meminfo").matchAll(/^(?:MemAvailable|SwapFree):\s*(\d+) kB$/gm);
   const available = [...all].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);

@@ -24,7 +24,7 @@ import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/blocks.ts
 import { describe } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
 
-/** The arguments of begins and ends: each map makes one of each. */
+/** The arguments of the calls that begin and end an access: each map makes one of each. */
 const BEGIN = { read: syncOf("read"), write: syncOf("write"), "read-write": syncOf("read-write") };
 const END = { read: syncOf("read", true), write: syncOf("write", true), "read-write": syncOf("read-write", true) };
 
@@ -45,7 +45,7 @@ export class DmaBuf extends Printed {
   #hidden: Reason | null | undefined;
   readonly #undo: Undo;
 
-  /** Takes the fd over; closes it where it is no dma-buf. `isOne`: a driver has just made it. */
+  /** Takes the fd over; closes it if it is not a dma-buf. `isOne` is true for an fd that a driver has just made. */
   constructor(fd: number, isOne = false) {
     super();
     this.fd = fd;
@@ -65,13 +65,13 @@ export class DmaBuf extends Printed {
     return `dma-buf of ${this.byteLength} bytes, inode ${this.identity}, fd ${this.fd}`;
   }
 
-  /** Why the CPU does not get at its bytes: a mapping is not its memory, or was refused. */
+  /** Why the CPU cannot access its bytes: a mapping is not its memory, or was refused. */
   get hidden(): Reason | undefined {
     if (this.#hidden === undefined) this.#hidden = whyHidden(exporterOf(this.fd)) ?? null;
     return this.#hidden ?? undefined;
   }
 
-  /** Its address, mapped the first time it is asked for; undefined where the CPU does not get at its bytes. */
+  /** Its address, mapped on first use; undefined if the CPU cannot access its bytes. */
   get address(): Address | undefined {
     if (this.#address === undefined && this.hidden === undefined) this.#map();
     return this.#address;
@@ -114,7 +114,7 @@ export class DmaBuf extends Printed {
     ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", END[access]);
   }
 
-  /** A sync file of the work that an access waits for: that of writers, or of all. Undefined without such work. */
+  /** A sync file of the work that an access waits for: of writers, or of all users. Undefined without such work. */
   exportSyncFile(access: Access): number | undefined {
     if (isReady(this.fd, writes(access) ? POLLOUT : POLLIN)) return undefined;
     const arg = structOf(dma_buf_export_sync_file);

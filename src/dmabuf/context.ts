@@ -27,13 +27,13 @@ import type { DmaBufTensor } from "./tensor.ts";
 
 /** Options of {@link DmaBufContext.allocate}. */
 export interface DmaBufAllocation extends LayoutInit {
-  /** The node of an allocator: `"/dev/udmabuf"`. The first that is open by default. */
+  /** The node of an allocator: `"/dev/udmabuf"`; by default the first open one. */
   readonly from?: string;
 }
 
 /** Options of {@link DmaBufContext.allocateFrame}. */
 export interface DmaBufFrameAllocation {
-  /** The node of an allocator; the first that is open by default. */
+  /** The node of an allocator; by default the first open one. */
   readonly from?: string;
   /** Each row begins at a multiple of this many bytes; 1 by default. */
   readonly rowAlign?: number;
@@ -43,7 +43,7 @@ export interface DmaBufFrameAllocation {
 
 /** Where a plane of a frame lies. */
 export interface PlaneDescription extends PlanePlace {
-  /** Which of the fds it lies in; 0, the first, by default. */
+  /** The index of its fd; 0 by default. */
   readonly fd?: number;
 }
 
@@ -77,7 +77,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   /** Its ports: dma-bufs both ways, host pointers out, memfds in. For mappers. */
   readonly ports: Memory<DmaBufTensor> = ports;
 
-  /** Frames by the fds of their buffers. For libraries that have such: FFmpeg's DRM frames. */
+  /** Frames by the fds of their buffers, for libraries that use those: FFmpeg's DRM frames. */
   readonly natives: Natives = {
     handles: () => ({ device: -1n }), // none: dma-bufs need no DRM device
     attach: ({ objects, planes, modifier = 0n }, info, options) =>
@@ -97,7 +97,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
     super("dmabuf");
   }
 
-  /** Every source of dma-bufs that this machine has or could have: open, or closed with a reason and a remedy. */
+  /** Every allocator of dma-bufs that this machine has or could have: open, or closed with a reason and a remedy. */
   allocators(): Allocator[] {
     return allocators();
   }
@@ -130,7 +130,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
    * Takes a foreign dma-buf, under a duplicate of its fd: yours stays yours. If samepage knows the buffer, by whichever
    * fd, the new tensor is a peer of the tensors over it.
    *
-   * @throws {ArgumentError} for what is no dma-buf; the message says what it is.
+   * @throws {ArgumentError} for anything but a dma-buf; the message says what it is.
    * @throws {LayoutError} for a description that reaches outside of the buffer.
    * @throws {AccessError} for an access that the fd does not allow.
    */
@@ -161,7 +161,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   /**
    * A sync file as a fence, under a duplicate of its fd. Waiting for it polls the fd, and blocks nothing.
    *
-   * @throws {ArgumentError} for what is no sync file.
+   * @throws {ArgumentError} for anything but a sync file.
    */
   fence(fd: number): Fence {
     return attachFence(fd);
@@ -180,7 +180,7 @@ function portTo(fd: number, layouts: readonly Layout[]): Port {
   return new Port("dma-buf", { fd: duplicateFd(fd), byteLength });
 }
 
-/** One port where all planes lie in one buffer, else one for each. */
+/** One port if all planes lie in one buffer, else one for each. */
 function framePorts(
   given: number | readonly number[],
   description: FrameDescription,

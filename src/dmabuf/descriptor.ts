@@ -17,7 +17,7 @@ const HINTS: { readonly [K in KindOfFile]: string } = {
   "another kind of fd": "Ask the driver that made the memory to export it as a dma-buf.",
 };
 
-/** `isOne` is true for an fd that a driver has just made. @throws {ArgumentError} for an fd that is no dma-buf. */
+/** `isOne` is true for an fd that a driver has just made. @throws {ArgumentError} for an fd that is not a dma-buf. */
 export function describe(fd: number, isOne: boolean): Descriptor {
   const { identity, mode } = statusOf(fd);
   if (!isOne && !isDmaBuf(fd)) throw noDmaBuf(fd, mode);

@@ -24,7 +24,7 @@ export const images: Images<DmaBuf> = {
   import: imported,
 };
 
-/** Some drivers give fds that the CPU cannot write through. */
+/** Some drivers export fds through which the CPU cannot write. */
 function refuseAccess(allowed: Access = "read-write", access: Access): Reason | undefined {
   if (covers(allowed, access)) return undefined;
   return { reason: `the driver gives fds for "${allowed}" only.`, remedy: `Pass { access: "${allowed}" }.` };
@@ -40,7 +40,7 @@ function refuseMixed(planes: readonly DescribedPlane[]): Reason | undefined {
   };
 }
 
-/** Drivers know rows by their stride, and elements that lie one after the other in each. */
+/** Refuses other layouts: drivers know rows with a stride, whose elements lie one after the other. */
 function refuseRows({ shape, strides, dtype }: Layout): Reason | undefined {
   const inner = shape.slice(1).reduceRight(
     (step, count, i) => strides[i + 1] === step ? step * count : NaN,
@@ -59,7 +59,7 @@ function rowLength({ shape: [, ...row], dtype }: Layout): number {
   return row.reduce((bytes, count) => bytes * count, sizeOf(dtype));
 }
 
-/** The buffers that a frame lies in, or a tensor's one, and where in them its planes are. */
+/** The buffers of a frame, or a tensor's only one, and where its planes lie in them. */
 export function placesOf(tensors: readonly DmaBufTensor[]) {
   const buffers = [...new Map(tensors.map(({ rawHandle }) => [rawHandle.identity, rawHandle])).values()];
   const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout }) => ({

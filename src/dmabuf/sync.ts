@@ -25,7 +25,7 @@ interface SyncFile {
 export class SyncLane {
   /** Those that were not seen signalled yet, by mark. */
   files: readonly SyncFile[] = [];
-  /** What the next command hands to the kernel, and stands for. */
+  /** The files that the next command stands for. */
   waits: readonly number[] = [];
   readonly events: LineEvents;
 
@@ -142,7 +142,7 @@ const driver: Driver<SyncLane> = {
 /** The line of maps that give a buffer their work as its fence. */
 export const signals: Line<SyncLane> = newLine("the fences of dma-bufs");
 
-/** A line of its own: what stands on one line waits for all before it. Its first mark may be a sync file, which it takes over. */
+/** Makes a separate line, because marks of one line wait for each other. Takes over a sync file as its first mark. */
 export function newLine(name: string, first?: number): Line<SyncLane> {
   const line = new Line<SyncLane>({ driver, name, open: (events) => new SyncLane(events, first) });
   for (const file of line.lane.files) {

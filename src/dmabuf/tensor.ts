@@ -30,7 +30,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     return this.described.range.address;
   }
 
-  /** It is a plane of `frame` now, which says how it is tiled. For mappers. */
+  /** Makes it a plane of `frame`, which knows how it is tiled. For mappers. */
   override joinFrame(frame: Frame): void {
     super.joinFrame(frame);
     if (frame.info.type !== "image" || frame.info.modifier === 0n) return; // a tiled buffer stays so
@@ -62,7 +62,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver([this.rawHandle], access), [fence]));
   }
 
-  /** The fences that others have given to the buffer, by the kernel: those of writers, or all. For backends. */
+  /** The fences that others have set on the buffer in the kernel: those of writers, or all. For backends. */
   override outsideWork(access: Access): readonly Fence[] {
     const fd = this.rawHandle.exportSyncFile(access);
     return fd === undefined ? [] : [fenceOf(fd)];
@@ -83,7 +83,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
   }
 }
 
-/** The key of what is known of an allocation's buffer, and is the same under each of its fds. */
+/** The key of facts about an allocation's buffer, which are the same for all its fds. */
 const BUFFER = {};
 
 export function bufferOf(allocation: Allocation): DmaBuf | undefined {

@@ -90,7 +90,7 @@ function edgesOf(mapper: Mapper, sources: readonly Source[], apis: readonly ApiR
   return pairs(sources)
     .filter(([from, to]) => from.target.kind === mapper.from && to.target.kind === mapper.to)
     .map(([from, to]) => {
-      // Only these two: another device's refusal is no reason here.
+      // Only these two: another device's refusal is not a reason here.
       using graph = new Graph([from.target.context, to.target.context], [mapper]);
       const { open, steps: [step], refused } = explain(graph, from, to, edge);
       const ends = { edge, from: from.id, to: to.id, open };

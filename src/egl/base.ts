@@ -4,7 +4,7 @@ import type { EglDriver } from "./driver.ts";
 import type { EglLane } from "./lane.ts";
 import type { OpenContext } from "./open_context.ts";
 
-/** What the parts of a context know of it. */
+/** A context, as its parts know it. */
 export interface EglBase extends DeviceContext {
   /** The open GL context. */
   readonly openContext: OpenContext;

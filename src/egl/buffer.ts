@@ -21,7 +21,7 @@ export class GlBuffer extends Printed {
   lent = 0;
   readonly #undo: Undo = [];
 
-  /** Makes one, all zeros. `name`: one of a program's, which stays its own. @throws {NativeCallError} if the driver refuses. */
+  /** Makes a zeroed buffer, or uses the program's own buffer `name`. @throws {NativeCallError} if the driver refuses. */
   constructor(context: OpenContext, byteLength: number, name?: number) {
     super();
     this.context = context;
@@ -48,12 +48,14 @@ export class GlBuffer extends Printed {
     return `buffer ${this.name} of ${this.byteLength} bytes`;
   }
 
-  /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. For backends. */
+  /**
+   * Reads bytes from an offset on. GL waits for commands that write them. The context has to be current. For backends.
+   */
   read(first: number, into: Uint8Array<ArrayBuffer>): void {
     this.#mapped(first, into.length, gl.GL_MAP_READ_BIT, (bytes) => into.set(bytes));
   }
 
-  /** Writes bytes of it. GL waits for its commands that use them. The context is current. For backends. */
+  /** Writes bytes. GL waits for commands that use them. The context has to be current. For backends. */
   write(first: number, from: Uint8Array<ArrayBuffer>): void {
     this.#mapped(first, from.length, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.set(from));
   }

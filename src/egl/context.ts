@@ -29,18 +29,18 @@ import { onThread, usingThread } from "./thread.ts";
 
 /** The display to open. */
 export interface EglChoice extends OpenOn {
-  /** How the display is found. By default a GPU, where EGL lists one; else `"surfaceless"`, which Mesa offers. */
+  /** How the display is found; by default a GPU if EGL lists one, else `"surfaceless"`, which Mesa offers. */
   readonly platform?: EglPlatform;
-  /** The place of a device in the list of {@link eglDevices}. */
+  /** The index of a device in {@link eglDevices}. */
   readonly device?: number;
   /**
-   * True for other libraries to share its textures: GStreamer's. Contexts that share have one way of reporting that a device
-   * was reset, and those libraries' report nothing, so neither does this one. False if it is left out.
+   * True to share its textures with other libraries, such as GStreamer. Contexts that share textures need the same reset
+   * strategy, and those libraries have none, so this one does not report resets either. False if left out.
    */
   readonly sharable?: boolean;
 }
 
-/** The objects of a program's own EGL. They live longer than the context. */
+/** The program's own EGL objects, which outlive the context. */
 export interface EglHandles {
   /** An initialised `EGLDisplay`. */
   readonly display: bigint;
@@ -52,12 +52,12 @@ const CHOICE: Names<EglChoice> = { platform: true, device: true, on: true, shara
 const HANDLES: Names<EglHandles> = { display: true, context: true };
 const PLATFORMS: { readonly [P in EglPlatform]: unknown } = { surfaceless: true, device: true, default: true };
 
-/** The drivers of displays: the lines of one wait for each other. */
+/** The driver of each display: lines of one driver wait for each other. */
 const drivers = new Map<Address, EglDriver>();
 
 /**
  * An OpenGL ES context of its own, without a window, on an EGL display. Its images are the target `egl.image`. It is a
- * thread's current context only while a call of samepage's runs; then what was current before is put back.
+ * thread's current context only while a samepage call runs; then what was current before is put back.
  *
  * @example
  * ```ts
@@ -216,19 +216,19 @@ export class EglContext extends DeviceContext implements EglBase {
     return [...display.extensions, ...facts.extensions];
   }
 
-  /** The extensions for sharing that the driver has not, and what each would give. */
+  /** The extensions for sharing that the driver lacks, and what each would open. */
   get absent(): ReadonlyMap<string, string> {
     return absentOf(WANTED, (name) => this.openContext.lacks(name));
   }
 
   /**
-   * An `EGLSync` of the display's that a program has made, as a fence. It lives until the fence was waited for: that it is
-   * signalled is not enough, since samepage asks it later. The context's end waits for it. A {@link reusableSync} may end
-   * at any time: what stands on it goes on.
+   * The program's own `EGLSync` on this display, as a fence. It has to live until the fence was waited for, even if it
+   * is signalled before, because samepage queries it later. The context's end waits for it. A {@link reusableSync} may
+   * end at any time, which ends waits for it.
    *
    * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that is never signalled hangs it
    * @throws {ArgumentError} if `handle` is not a handle.
-   * @throws {NativeCallError} if it is no sync of this display's.
+   * @throws {NativeCallError} if it is not a sync of this display's.
    */
   attachFence(handle: bigint): Fence {
     return attachedSync(this, handle);
@@ -261,7 +261,7 @@ export class EglContext extends DeviceContext implements EglBase {
    * be that code's. It stays theirs, and lives longer than this object, which asks the driver for `fifo` and `reuse`.
    *
    * @param handle a live one; a wrong one may crash the process
-   * @throws {NativeCallError} if it is no stream of this display's.
+   * @throws {NativeCallError} if it is not a stream of this display's.
    *
    * @example
    * ```ts ignore

@@ -22,7 +22,7 @@ export type EglPlatform = "surfaceless" | "device" | "default";
 
 /** An EGL device. */
 export interface EglDevice {
-  /** Its place in the list: what `EglContext.open({ device })` takes. */
+  /** Its index in the list, which `EglContext.open({ device })` takes. */
   readonly index: number;
   /** True if it is the CPU: its driver draws in software. */
   readonly software: boolean;
@@ -30,7 +30,7 @@ export interface EglDevice {
   readonly node: string | undefined;
   /** Its render node: `"/dev/dri/renderD128"`. */
   readonly renderNode: string | undefined;
-  /** CUDA's number of it, if it is an NVIDIA GPU that CUDA sees too. */
+  /** CUDA's ordinal, if it is an NVIDIA GPU that CUDA sees too. */
   readonly cuda: number | undefined;
   /** The extensions of the device. */
   readonly extensions: readonly string[];
@@ -42,7 +42,7 @@ export interface Display {
   readonly handle: Address;
   /** Its EGL version. */
   readonly version: string;
-  /** Who made its driver. */
+  /** The driver's vendor. */
   readonly vendor: string;
   /** Its extensions, and those of all displays. */
   readonly extensions: ReadonlySet<string>;
@@ -106,7 +106,7 @@ function deviceOf(handle: Address, index: number): Found {
   return { handle, device };
 }
 
-/** CUDA's number of a device; undefined where CUDA_VISIBLE_DEVICES hides it: EGL lists the GPU all the same. */
+/** CUDA's ordinal of a device; undefined if CUDA_VISIBLE_DEVICES hides it, since EGL lists it anyway. */
 function cudaOf(handle: Address): number | undefined {
   const fn = "eglQueryDeviceAttribEXT";
   const cuda = new BigInt64Array(1);
@@ -116,7 +116,7 @@ function cudaOf(handle: Address): number | undefined {
   throw nativeError(code, fn);
 }
 
-/** The display that was asked for, or one without a window system: a GPU by its device, else surfaceless. */
+/** The chosen display, or one without a window system: a GPU's, else surfaceless. */
 export function openDisplay(platform: EglPlatform | undefined, device: number | undefined): Display {
   if (platform === "default") return initialised(made(egl().eglGetDisplay(NULL), "eglGetDisplay"));
   const devices = platform === "surfaceless" ? [] : found();

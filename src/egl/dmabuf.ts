@@ -16,7 +16,7 @@ export interface MemoryPlane {
   readonly stride: number;
 }
 
-/** What EGL calls the parts of a memory plane: fd, offset, pitch, and the halves of the modifier. */
+/** EGL's attributes of a memory plane: fd, offset, pitch, and the halves of the modifier. */
 const PLANES = [0, 1, 2, 3].map((i) =>
   (["FD", "OFFSET", "PITCH", "MODIFIER_LO", "MODIFIER_HI"] as const).map((part) =>
     names[`EGL_DMA_BUF_PLANE${i as 0 | 1 | 2 | 3}_${part}_EXT`]
@@ -91,7 +91,7 @@ export function exportPicture({ context, image, format }: EglPicture): ExportedP
   return { modifier: modifiers[0], planes };
 }
 
-/** What the driver lets out of a picture: of its own, Mesa's virgl was seen to let out 4096 bytes, which only it knows. */
+/** What the driver exports of a picture. Mesa's virgl was seen to export a stub of 4096 bytes for its own pictures. */
 export function seenOutside(picture: EglPicture): FdFacts {
   const { planes, modifier } = exportPicture(picture);
   return thenUndo("asking for what a picture's fds allow", () => {
@@ -105,7 +105,7 @@ export function seenOutside(picture: EglPicture): FdFacts {
   }, [() => closePlanes(planes)]);
 }
 
-/** What the driver imports, and draws to: DRM formats, and the modifiers of each. */
+/** The DRM formats that the driver imports and draws to, and the modifiers of each. */
 export class DmaBufFormats {
   readonly #display: Address;
   readonly #formats: ReadonlySet<number>;
@@ -130,7 +130,7 @@ export class DmaBufFormats {
     }
   }
 
-  /** Why a picture of these planes is not imported. No native call. */
+  /** Why a picture of these planes cannot be imported. Makes no native call. */
   refuse(driver: string, formats: readonly GlFormat[], modifier: bigint): Reason | undefined {
     const missing = formats.find(({ pixel: { fourcc } }) => !this.#formats.has(fourcc!));
     if (missing !== undefined) return { reason: `${driver} imports no dma-bufs of ${missing.pixel.name}.` };

@@ -35,10 +35,10 @@ const EGL_CODES: Codes = {
 
 export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 
-/** At most so many errors are waiting in a context; a lost one reports errors for ever. */
+/** The most errors that a context can have queued; a lost context reports errors for ever. */
 const MOST_ERRORS = 16;
 
-/** The error of an EGL or GL code: the two APIs share no code. */
+/** The error of an EGL or GL code: no code belongs to both APIs. */
 export function nativeError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   return codeError(EGL_CODES.names.has(code) ? EGL_CODES : GL_CODES, code, fn, fields);
 }

@@ -29,7 +29,7 @@ void main() { colour = texture(frame, place); }`;
 
 const LONGEST = 1000;
 
-/** Its pixels belong to another driver (`GL_TEXTURE_EXTERNAL_OES`). Shaders only sample it; it is no framebuffer. */
+/** Its pixels belong to another driver (`GL_TEXTURE_EXTERNAL_OES`). Shaders only sample it; it is not a framebuffer. */
 export class ExternalTexture {
   readonly name: number;
   readonly #context: OpenContext;
@@ -122,7 +122,7 @@ function refused(fn: string, read: (log: Uint8Array<ArrayBuffer>) => void): Inte
   const log = new Uint8Array(LONGEST);
   read(log);
   const text = new TextDecoder().decode(log.subarray(0, log.indexOf(0))).trim();
-  return new InteropError(`${fn} refused a shader of samepage's: ${text}`, {
+  return new InteropError(`${fn} refused a samepage shader: ${text}`, {
     ...{ api: "gles", fn, hint: "Update the driver: it has the extension that the shader needs." },
   });
 }

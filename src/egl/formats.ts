@@ -3,7 +3,7 @@ import { IMAGE_FORMATS, type ImageFormat, type ImageInfo, type PlaneFormat } fro
 import type { ExtensionName, OpenContext } from "./open_context.ts";
 import { checks } from "./library.ts";
 
-/** How GL knows the pixels of a plane. */
+/** GL's format of a plane's pixels. */
 export interface GlFormat {
   /** The plane's own. */
   readonly pixel: PlaneFormat;
@@ -17,7 +17,7 @@ export interface GlFormat {
   readonly needs: readonly ExtensionName[];
 }
 
-/** By the names of pixel formats. OpenGL ES has no format whose first channel is blue, except BGRA. */
+/** By pixel format. OpenGL ES has no format whose first channel is blue, except BGRA. */
 const FORMATS: Readonly<Record<string, Omit<GlFormat, "pixel">>> = {
   "r unorm8": { internal: gl.GL_R8, order: gl.GL_RED, type: gl.GL_UNSIGNED_BYTE, needs: [] },
   "rg unorm8": { internal: gl.GL_RG8, order: gl.GL_RG, type: gl.GL_UNSIGNED_BYTE, needs: [] },

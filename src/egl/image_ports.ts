@@ -52,7 +52,7 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
 
 const MODIFIERS = "EGL_EXT_image_dma_buf_import_modifiers";
 
-/** A tensor does not say what its bytes are: red or blue first, brightness or an index. */
+/** Refuses plain tensors: they do not say what their bytes mean, such as red first, blue first or brightness. */
 function refuseSource(base: EglBase, info: Described["info"]): Closed {
   if (info?.type === "image") return refuseInfo(base.openContext, info);
   return {
@@ -71,13 +71,13 @@ function pictureOf(allocation: Allocation): EglPicture | undefined {
   return allocation.findAttachment<EglPicture>(PICTURE);
 }
 
-/** Pictures over another API's memory may share its block, by which others know what they have imported. */
+/** Refuses pictures over another API's memory: they may share its block, by which APIs know what they have imported. */
 function refuseForeign({ planes: [{ allocation }] }: Described): Closed {
   if (pictureOf(allocation) !== undefined) return undefined;
   return { reason: "the picture lies in another API's memory.", remedy: "Map the memory that it came from." };
 }
 
-/** NVIDIA's CUDA was seen to register no BGRA by its name (code 1), and its `EGLImage` it does. */
+/** NVIDIA's CUDA was seen to refuse a BGRA texture by its GL name (code 1), but not its `EGLImage`. */
 function refuseName(source: Described): Closed {
   if (pictureOf(source.planes[0].allocation)?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
   return { reason: "other drivers know no GL textures in BGRA." };
@@ -90,7 +90,7 @@ function seePictures({ planes }: Described): void {
   }
 }
 
-/** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */
+/** Exports each plane as GL and EGL know it. The other driver has it until the map ends. */
 function named(source: Mapped, kind: string): Exported<ImagePort> {
   const { planes, form } = picturesIn(source);
   const objects = planes.map(({ rawHandle: { context, name, storage }, grant, layout: { byteLength } }) => {
@@ -121,7 +121,7 @@ function picturesIn(source: Mapped) {
   return { planes, form: { width, height } };
 }
 
-/** Each plane goes out by itself. */
+/** Exports each plane by itself. */
 function exported(source: Mapped, kind: string): Exported<ImagePort> {
   const { planes, form } = picturesIn(source);
   const out = allOrNothing("exporting a picture", (undo) =>
@@ -143,7 +143,7 @@ function exported(source: Mapped, kind: string): Exported<ImagePort> {
   return { port: new ImagePort(kind, { objects, ...form, planes: places, modifier }) };
 }
 
-/** Each plane of the format is an image of its own. EGL has fds of its own: those that came are closed. */
+/** Imports each plane of the format as an image of its own. EGL duplicates the fds, so those that came are closed. */
 function imported(
   { openContext }: EglBase,
   port: ImagePort,

@@ -23,7 +23,7 @@ import { assertTexture } from "./wrapped.ts";
 
 /** A new picture of {@link EglImages.allocate}. */
 export interface EglImageInit extends ImageInit {
-  /** What GL keeps it in: a texture, which shaders read, or a renderbuffer, which is only drawn to. */
+  /** The kind of GL object: a texture, which shaders can read, or a renderbuffer, which can only be drawn to. */
   readonly storage?: Storage;
   /** The frame's metadata. */
   readonly metadata?: Metadata;
@@ -106,7 +106,7 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
     return attaching(options, (access) => this.#attached(textures, imageInfo(optionsIn(init, IMAGE, "init")), access));
   }
 
-  /** The same of a picture that is described already. For backends. */
+  /** The same for a picture that is described already. For backends. */
   attachPicture(textures: readonly number[], info: ImageInfo, options: AttachOptions): Frame<EglTensor> {
     return attaching(options, (access) => this.#attached(textures, info, access));
   }

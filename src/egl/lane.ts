@@ -30,7 +30,7 @@ export type Sync = Address;
 const SYNC = "egl.EGLSync";
 const GL_SYNC = "egl.GLsync";
 
-/** A program's own sync as a kind of port: handles of two displays may be equal. */
+/** The kind of handle of a program's own sync, by display: handles of two displays may be equal. */
 export function kindOn(display: Address): string {
   return `EGLSync of ${display}`;
 }
@@ -38,11 +38,11 @@ export function kindOn(display: Address): string {
 interface MarkFence {
   readonly mark: number;
   readonly sync: Sync;
-  /** Other threads that wait for it: the last of them destroys it, once it is over. */
+  /** How many other threads wait for it. The last one destroys it, if it is over. */
   waiting: number;
 }
 
-/** Makes a sync, counted. The context is current where the sync is a fence. */
+/** Makes a sync, and counts it in the ledger. For a fence, the context has to be current. */
 export function createSync(display: Address, type: number, attributes: readonly (number | bigint)[] = []): Sync {
   const list = attributes.length === 0 ? null : BigInt64Array.from([...attributes, EGL_NONE], BigInt);
   const sync = made(egl().eglCreateSync(display, type, list), "eglCreateSync");
@@ -55,14 +55,14 @@ export function destroySync(display: Address, sync: Sync): void {
   check(egl().eglDestroySync(display, sync), "eglDestroySync");
 }
 
-/** Is a sync signalled? Asks once, or blocks for as long as it takes. */
+/** True if a sync is signalled. Asks once, or blocks until it is. */
 export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block"): boolean {
   return signalledBy(egl().eglClientWaitSync(display, sync, 0, wait === "ask" ? 0n : EGL_FOREVER));
 }
 
 export async function signalled(display: Address, sync: Sync): Promise<void> {
   const result = await egl().eglClientWaitSyncAsync(display, sync, 0, EGL_FOREVER);
-  // The error belongs to the other thread: this one cannot ask for it. A poll of this thread's will.
+  // The error belongs to the other thread, and cannot be read here. A poll on this thread will find it.
   if (result === EGL_CONDITION_SATISFIED || result === EGL_TIMEOUT_EXPIRED) return;
   isSignalled(display, sync, "ask");
 }
@@ -73,7 +73,7 @@ function signalledBy(result: number): boolean {
   throw eglError("eglClientWaitSync");
 }
 
-/** The order of a GL context's commands. A mark gets a fence when it is asked about, behind all commands so far. */
+/** The order of a GL context's commands. A mark gets a fence on the first query, behind all commands so far. */
 export class EglLane implements Lane {
   /** The context. */
   readonly context: OpenContext;
@@ -104,7 +104,7 @@ export class EglLane implements Lane {
     this.#newest = mark;
   }
 
-  /** The newest mark that is over. Where the context is lost, everything is. */
+  /** The newest mark that is over: all marks, if the context is lost. */
   poll(mark: number): number {
     if (mark <= this.#over) return this.#over;
     return this.#unlessLost(mark, () => {
@@ -145,13 +145,13 @@ export class EglLane implements Lane {
     }
   }
 
-  /** The context's next commands wait for another lane's mark, in the driver. */
+  /** Has the context's next commands wait for another lane's mark, in the driver. */
   waitFor(other: EglLane, mark: number): void {
     if (mark <= other.#over) return;
     this.waitForSync(other.#fenceFor(mark).sync);
   }
 
-  /** They wait for a sync. */
+  /** Has them wait for a sync. */
   waitForSync(sync: Sync): void {
     this.context.within(() => check(egl().eglWaitSync(this.#display, sync, 0), "eglWaitSync"));
   }
@@ -197,7 +197,7 @@ export class EglLane implements Lane {
     });
   }
 
-  /** A sync of an event of CUDA's that was recorded. */
+  /** A sync of a CUDA event that was recorded. */
   importCudaEvent(event: bigint): Sync {
     const attributes = [EGL_CUDA_EVENT_HANDLE_NV, event];
     return this.context.within(() => createSync(this.#display, EGL_SYNC_CUDA_EVENT_NV, attributes));
@@ -229,7 +229,7 @@ export class EglLane implements Lane {
     return fence;
   }
 
-  /** A sync behind all commands so far. Another thread may wait for it, which cannot flush this one's context. */
+  /** Makes a sync behind all commands so far, and flushes: a thread that waits for it cannot flush this context. */
   #flushed(type: number, undo: Undo): Sync {
     const sync = createSync(this.#display, type);
     undo.push(() => destroySync(this.#display, sync));
@@ -251,7 +251,7 @@ export class EglLane implements Lane {
     for (const failure of failures) warn(`destroying a fence: ${messageOf(failure)}`);
   }
 
-  /** Runs a question about marks. Where the context is lost, they all are over, and have failed. */
+  /** Runs a query about marks. If the context is lost, all marks are over, and have failed. */
   #unlessLost(mark: number, ask: () => number): number {
     try {
       return ask();

@@ -16,7 +16,7 @@ export interface Readable {
   readonly layout: Layout;
 }
 
-/** What a context's images give to other kinds of memory, and take from them. To the host's they are copied. */
+/** The ports of a context's images. To host memory they are copied. */
 export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
   return {
     get line() {
@@ -58,7 +58,7 @@ export function readCall(
   return glCall("glReadPixels", () => readPixels(rawHandle, into), true);
 }
 
-/** GL has taken the bytes when the command returns. */
+/** GL has read the bytes when the command returns. */
 export function writeCall(
   { rawHandle }: Pick<Readable, "rawHandle">,
   from: Uint8Array<ArrayBuffer>,

@@ -33,7 +33,7 @@ import type { Display } from "./display.ts";
 import { check, checkGl, eglError, made, nativeError } from "./errors.ts";
 import { checks, egl, gles, glesExtensions } from "./library.ts";
 
-/** The name of an extension that is used where the driver has it. */
+/** The name of an extension that samepage uses if the driver has it. */
 export type ExtensionName =
   | "EGL_EXT_image_dma_buf_import"
   | "EGL_EXT_image_dma_buf_import_modifiers"
@@ -63,9 +63,9 @@ const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
 
 export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];
 
-/** What a GL context says of itself. */
+/** Facts about a GL context. */
 export interface GlFacts {
-  /** Who draws: `"llvmpipe (LLVM 15.0.6, 256 bits)"`. */
+  /** The renderer: `"llvmpipe (LLVM 15.0.6, 256 bits)"`. */
   readonly renderer: string;
   /** The version of OpenGL ES: `"OpenGL ES 3.2 Mesa 22.3.6"`. */
   readonly version: string;
@@ -81,7 +81,7 @@ export interface GlFacts {
 
 type Current = [display: Address, draw: Address, read: Address, context: Address];
 
-/** A context of ours that stayed current because the driver refused what was to come back. */
+/** A samepage context that stayed current because the driver refused to restore the previous one. */
 let left: { readonly handle: Address; readonly back: Current } | undefined;
 
 function currentOf(context: Address, display: Address): Current {
@@ -91,17 +91,19 @@ function currentOf(context: Address, display: Address): Current {
   return [native.eglGetCurrentDisplay(), draw, read, context];
 }
 
-/** An OpenGL ES context of our own, without a surface. It is a thread's current one only while a call of ours runs. */
+/**
+ * samepage's own OpenGL ES context, without a surface. It is a thread's current context only while a samepage call runs.
+ */
 export class OpenContext {
   /** Its display. */
   readonly display: Display;
   /** The `EGLContext`. */
   readonly handle: Address;
-  /** What it says of itself. */
+  /** Facts about it. */
   readonly facts: GlFacts;
   /** Its framebuffers, to read and to draw. They end with it. */
   readonly framebuffers: Uint32Array;
-  /** Calls of {@link OpenContext.within} that run, one inside the other. */
+  /** How many calls of {@link OpenContext.within} run, one inside the other. */
   #depth = 0;
 
   /**
@@ -131,7 +133,7 @@ export class OpenContext {
     return this.display.extensions.has(name) || this.facts.extensions.has(name);
   }
 
-  /** Why something is closed that needs an extension; undefined where it is there. */
+  /** Why something that needs an extension is closed; undefined if the extension is there. */
   lacks(name: ExtensionName): Reason | undefined {
     return this.has(name) ? undefined : lackOf(this.facts.renderer, name, EXTENSIONS[name]);
   }
@@ -188,10 +190,10 @@ function withApi<R>(use: () => R): R {
   return thenUndo("putting the thread's API back", use, undo);
 }
 
-/** Without this, a context whose device was reset reports nothing, and its pictures are zeros. */
+/** Has a context report that its device was reset. Without this, its pictures would just be zeros. */
 const REPORTS_LOSS = [EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT, EGL_LOSE_CONTEXT_ON_RESET_EXT];
 
-/** Contexts that share textures have one strategy for resets, and EGL does not report that of a program's context. */
+/** Contexts that share textures need the same reset strategy, and EGL does not report that of a program's context. */
 function createContext({ handle, extensions }: Display, config: Address, share: Address, sharable: boolean): Address {
   const reports = extensions.has("EGL_EXT_create_context_robustness") ? REPORTS_LOSS : [];
   const create = (...more: readonly number[]) =>

@@ -16,7 +16,7 @@ import type { GlFormat } from "./formats.ts";
 import { egl, gles, glesExtensions } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 
-/** What GL keeps pixels in. */
+/** The kinds of GL objects for pixels. */
 export type Storage = "texture" | "renderbuffer";
 
 /** Where a picture comes from: new memory, an `EGLImage` that it takes over, or a texture that stays its owner's. */
@@ -41,13 +41,13 @@ export class EglPicture extends Printed {
   readonly width: number;
   /** Pixels down. */
   readonly height: number;
-  /** What it is in GL. */
+  /** The kind of GL object. */
   readonly storage: Storage;
   /** The name of the texture or renderbuffer. */
   readonly name: number;
   /** How many maps have handed it to other drivers: GL must not use it until they end. For backends. */
   lent = 0;
-  /** What its driver was seen to let out of it; undefined until it is first to leave by fds. For backends. */
+  /** What its driver exports of it; undefined before the first export by fds. For backends. */
   fd: FdFacts | undefined;
   #image: Address | undefined;
   readonly #undo: Undo = [];
@@ -78,7 +78,7 @@ export class EglPicture extends Printed {
     return `${this.storage} ${this.name} of ${this.width} × ${this.height}`;
   }
 
-  /** The `EGLImage` of its pixels, made when it is asked for first. It ends with the picture. */
+  /** The `EGLImage` of its pixels, made on first use. It ends with the picture. */
   get image(): Address {
     if (this.#image !== undefined) return this.#image;
     const target = this.storage === "texture" ? EGL_GL_TEXTURE_2D : EGL_GL_RENDERBUFFER;
@@ -150,7 +150,7 @@ export class EglPicture extends Printed {
     checkGl("glEGLImageTargetTexture2DOES", { hint: "The driver does not draw to an image of this format." });
   }
 
-  /** The texture has no smaller sizes, and is read as it is. */
+  /** Binds it and turns filtering off: the default filter needs mipmaps, which the texture does not have. */
   #bind(): void {
     gles().glBindTexture(gl.GL_TEXTURE_2D, this.name);
     gles().glTexParameteri(gl.GL_TEXTURE_2D, gl.GL_TEXTURE_MIN_FILTER, gl.GL_NEAREST);

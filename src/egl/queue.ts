@@ -63,7 +63,7 @@ export function usesIn(context: EglBase, uses: readonly GlUse[], commands: unkno
   return checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(context, given, `uses[${i}]`));
 }
 
-/** Throws for the promise of commands that go on when they have returned. */
+/** Throws for a promise: asynchronous commands would run after the context is no longer current. */
 export function assertOver(result: unknown): void {
   if (!(result instanceof Promise)) return;
   throw checks.wrong(

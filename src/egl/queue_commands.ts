@@ -10,7 +10,7 @@ import { checks } from "./library.ts";
 import { blitCall, clearCall, readCall, writeCall } from "./memory.ts";
 import { memoryUse, type Picture, pictureOf } from "./uses.ts";
 
-/** OpenGL ES fills and copies pictures, and no buffers. */
+/** OpenGL ES fills and copies pictures, but not buffers. */
 export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor, Picture, Picture> {
   readonly checks = checks;
   readonly movesAtOnce = true;

@@ -12,9 +12,11 @@ import type { EglBase } from "./base.ts";
 import { check, eglError, made } from "./errors.ts";
 import { checks, eglExtensions } from "./library.ts";
 
-/** What becomes of frames that were not taken yet. */
+/** What happens to frames that were not acquired yet. */
 export interface EglStreamInit {
-  /** So many frames wait in order, and a full stream takes no more; 0, the default, keeps only the newest (mailbox). */
+  /**
+   * How many frames can wait in order; a full stream accepts no frame. 0, the default, keeps only the newest (mailbox).
+   */
   readonly fifo?: number;
   /**
    * True, the default: the last frame stays in the stream until the next one comes. A consumer that waits for a new frame in
@@ -23,7 +25,7 @@ export interface EglStreamInit {
   readonly reuse?: boolean;
 }
 
-/** What a stream waits for. */
+/** The state of a stream. */
 export type EglStreamState =
   | ("initializing" | "created" | "connecting")
   | ("empty" | "new-frame" | "old-frame")
@@ -92,7 +94,7 @@ export class EglStream extends NativeObject {
         : 0;
       this.reuse = !base.openContext.has("EGL_NV_stream_reset") ||
         this.#attribute(handle, names.EGL_SUPPORT_REUSE_NV) === names.EGL_TRUE;
-      this.#attribute(handle, names.EGL_STREAM_STATE_KHR); // fails for what is no stream
+      this.#attribute(handle, names.EGL_STREAM_STATE_KHR); // fails for anything but a stream
       this.resource = new Resource({ name, owners: [base.resource] });
     } else {
       const stream = this.#stream = from === undefined
@@ -115,7 +117,7 @@ export class EglStream extends NativeObject {
     return this.#stream;
   }
 
-  /** What it waits for. The call never blocks. */
+  /** Its state. The call never blocks. */
   get state(): EglStreamState {
     return STATES.get(this.#attribute(this.handle, names.EGL_STREAM_STATE_KHR)) ?? "disconnected";
   }
@@ -139,12 +141,12 @@ export class EglStream extends NativeObject {
     });
   }
 
-  /** How many frames the producer has put in so far. */
+  /** How many frames the producer has presented so far. */
   get produced(): number {
     return this.#count(names.EGL_PRODUCER_FRAME_KHR);
   }
 
-  /** The number of the frame that the consumer has acquired last. */
+  /** The number of the frame that the consumer acquired last. */
   get consumed(): number {
     return this.#count(names.EGL_CONSUMER_FRAME_KHR);
   }

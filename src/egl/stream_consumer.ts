@@ -132,7 +132,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     return await nextFrame(this, timeoutIn(checks, options));
   }
 
-  /** The texture shows a frame; false if none has come. */
+  /** Latches a frame into the texture; false if none has come. */
   #latched(timeout: number, state: EglStreamState): boolean {
     const { handle: display } = this.#base.openContext.display;
     const { handle } = this.eglStream;
@@ -165,7 +165,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
   }
 }
 
-/** A frame of a stream's, as a texture that shaders sample: `samplerExternalOES`. Its dispose releases it to the stream. */
+/** A stream's frame, as a texture that shaders sample: `samplerExternalOES`. Its dispose releases it to the stream. */
 export class EglStreamFrame extends NativeObject {
   /** Its end of life. */
   readonly resource: Resource;
@@ -207,7 +207,7 @@ export class EglStreamFrame extends NativeObject {
     if (planes.length > 1) {
       throw checks.wrong("picture", `${picture.name} has several planes.`, "Draw to an RGBA picture.");
     }
-    this.resource.assertLive(); // its release stands behind all commands of the context: it need not know of them
+    this.resource.assertLive(); // its release comes after all commands of the context, so it need not know them
     const draw = () => this.#texture.drawTo(planes[0].rawHandle);
     const call = (lane: EglLane) => lane.run("glDrawArrays", draw);
     this.#base.line.submit([{ tensor: picture, access: "write", argument: "picture" }], { fn: "glDrawArrays", call });

@@ -20,7 +20,7 @@ import { assertOver, type GlFunctions, usesIn } from "./queue.ts";
 import { EglStream } from "./stream.ts";
 import { type GlUse, type Picture, pictureOf } from "./uses.ts";
 
-/** The frames of a producer, which are all alike. */
+/** The size of all frames of a producer. */
 export interface EglProducerInit {
   /** Pixels across. */
   readonly width: number;

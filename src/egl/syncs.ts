@@ -24,7 +24,7 @@ import { checks, egl, eglExtensions } from "./library.ts";
 
 const ours = new ByHandle<OwnSync>();
 
-/** A sync that samepage made for a program, by which others wait: on threads, and as fences. */
+/** A sync that samepage made for a program. Threads and fences wait for it. */
 class OwnSync {
   readonly display: Address;
   readonly sync: Sync;
@@ -66,12 +66,12 @@ class OwnSync {
   }
 }
 
-/** Another library's sync, or one of ours. */
+/** Another library's sync, or one of samepage's. */
 export function attachedSync({ openContext, resource, name }: EglBase, given: bigint): Fence {
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
   const { handle: display } = openContext.display;
-  const type = attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
+  const type = attributeOf(display, sync, EGL_SYNC_TYPE); // fails for anything but a sync
   const own = ours.find(kindOn(display), sync);
   const owners = [own?.resource ?? resource];
   return fenceOf({
@@ -83,7 +83,9 @@ export function attachedSync({ openContext, resource, name }: EglBase, given: bi
   });
 }
 
-/** One that only a program signals would stop a device, perhaps for ever. CUDA and OpenCL take fences alone. */
+/**
+ * Refuses reusable syncs: a program might never signal one, and a device would stop. CUDA and OpenCL take only fences.
+ */
 function shownBy(display: Address, sync: Sync, type: number): NonNullable<ForeignWork["shown"]> {
   return {
     exports: [kindOn(display), ...(type === EGL_SYNC_FENCE ? ["egl-sync"] : [])],

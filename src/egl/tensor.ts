@@ -6,7 +6,7 @@ import type { FdFacts } from "../core/native/fd.ts";
 import { Described, type DescribedPlane } from "../core/tensors/described.ts";
 import type { EglPicture } from "./picture.ts";
 
-/** A plane of a description, with what is known of its picture by now. */
+/** A described plane, with its picture if that exists already. */
 class PicturePlane implements DescribedPlane {
   readonly layout: Layout;
   readonly allocation: Allocation;
@@ -25,7 +25,7 @@ class PicturePlane implements DescribedPlane {
   }
 }
 
-/** The picture of a described plane that is there already. */
+/** The picture of a described plane, if it exists already. */
 export function pictureIn(plane: DescribedPlane): EglPicture | undefined {
   return (plane as Partial<PicturePlane>).picture;
 }
@@ -41,7 +41,7 @@ export class EglTensor extends Tensor<EglPicture> {
     return super.derive(part) as EglTensor;
   }
 
-  /** What a route needs to know of it. */
+  /** For routes. */
   protected override describe(): Described {
     return new Described(this.target, this.access, [new PicturePlane(this)]);
   }

@@ -74,7 +74,7 @@ function bufferUse(base: EglBase, buffer: EglBufferTensor, access: Access | unde
   return { tensor: buffer, access: access ?? buffer.access, argument };
 }
 
-/** CUDA's rule: what is mapped there, GL must not use, not even to read it (cudaGraphicsMapResources). */
+/** CUDA's rule: GL must not use what is mapped to CUDA, not even to read it (cudaGraphicsMapResources). */
 function assertHere({ lent }: EglPicture | GlBuffer, name: string, argument: string): void {
   if (lent === 0) return;
   throw new AccessError(`${argument}: ${name} is mapped to another driver, and GL must not use it until that ends.`, {

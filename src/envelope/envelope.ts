@@ -12,11 +12,11 @@ const CHECKSUMS = 8;
 export interface EnvelopeKind<H> {
   /** The format's version: bytes of another are refused. */
   readonly version: number;
-  /** In words: `"binary of a samepage program"`. */
+  /** What errors call it: `"a binary of a samepage program"`. */
   readonly what: string;
-  /** Is it a header of these? A checksum does not say who wrote it. */
+  /** True for a valid header, which a checksum does not prove: anyone can write one. */
   isHeader(value: unknown): value is H;
-  /** The error of bytes that are of no use, in a sentence. */
+  /** The error for unusable bytes: `what` is a sentence about them. */
   damaged(what: string): Error;
 }
 
@@ -26,7 +26,7 @@ export interface Unsealed<H> {
   readonly payload: Uint8Array<ArrayBuffer>;
 }
 
-/** A header and parts as bytes of which none can be changed unseen. */
+/** Packs a header and parts, so that a change to any byte is noticed. */
 export function sealed<H>(
   { version }: EnvelopeKind<H>,
   header: H,
@@ -50,19 +50,19 @@ export function sealed<H>(
   return bytes;
 }
 
-/** What was sealed. @throws what the kind calls damaged, unless it is all there, as it was. */
+/** Unpacks what was sealed. @throws the kind's `damaged` error if any byte is missing or was changed. */
 export function unsealed<H>(kind: EnvelopeKind<H>, bytes: Uint8Array<ArrayBuffer>): Unsealed<H> {
   const { version, what, damaged } = kind;
   if (bytes.length < HEADER_AT + CHECKSUMS || MAGIC.some((byte, i) => byte !== bytes[i])) {
-    throw damaged(`it is no ${what}.`);
+    throw damaged(`it is not ${what}.`);
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = view.getUint32(MAGIC.length, true);
-  if (format !== version) throw damaged(`it is of format ${format}; this samepage reads format ${version}.`);
+  if (format !== version) throw damaged(`it has format ${format}, and this samepage reads format ${version}.`);
   const end = bytes.length - CHECKSUMS;
   const checked = bytes.subarray(0, end);
   if (view.getUint32(end, true) !== crc32(checked) || view.getUint32(end + 4, true) !== fnv1a(checked)) {
-    throw damaged("it is cut short, or bytes of it were changed.");
+    throw damaged("it is cut short, or some of its bytes were changed.");
   }
   const begin = HEADER_AT + view.getUint32(MAGIC.length + 4, true);
   if (begin > end) throw damaged("its header reaches past its end.");
@@ -74,7 +74,7 @@ function headerIn<H>({ isHeader, damaged }: EnvelopeKind<H>, bytes: Uint8Array):
   try {
     header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw damaged("its header is no JSON.");
+    throw damaged("its header is not JSON.");
   }
   if (isHeader(header)) return header;
   throw damaged("its header is not one of samepage's.");

@@ -21,7 +21,7 @@ const SHARED = {
   remedy: "av_hwframe_transfer_data() makes copies.",
 } as const;
 
-/** A frame over a new reference to what an AVFrame of other code's refers to. */
+/** A frame over a new reference to the memory of other code's AVFrame. */
 export function attachedFrame(
   context: FFmpegContext,
   on: Hardware | undefined,
@@ -46,7 +46,7 @@ export function attachedFrame(
   return frame;
 }
 
-/** Makes an AVFrame of ours refer to what another one does, or to a copy of it. */
+/** Makes our AVFrame refer to the memory of another one, or to a copy of it. */
 function referredTo(own: Fields, pointer: Address, isCopy: boolean): Contents {
   const { fns } = avutil();
   check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
@@ -58,7 +58,7 @@ function referredTo(own: Fields, pointer: Address, isCopy: boolean): Contents {
   return describe(own);
 }
 
-/** A frame over an AVFrame whose pixels are another API's: its planes are that context's. */
+/** A frame over an AVFrame whose pixels belong to another API: its planes are of that context. */
 function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
   const own = context.spares.take();
   const owner = () => context.spares.give(own);
@@ -70,7 +70,7 @@ function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Ad
   return adoptedSurface(context, surface, access, owner);
 }
 
-/** A frame over an AVFrame of ours whose pixels are another API's. `owner` gives the AVFrame back, also on failure. */
+/** The same over an AVFrame of ours. `owner` frees the AVFrame, also on failure. */
 export function adoptedSurface(context: FFmpegContext, surface: Surface, access: Access, owner: () => void): Frame {
   const frame = frameOfPicture(context, surface, access, owner);
   for (const [name, about] of surface.metadata?.entries() ?? []) frame.metadata.add(name, about);
@@ -85,12 +85,12 @@ export function adoptedFrame(
   access: Access,
   release: () => void,
 ): Frame<FFmpegTensor> {
-  // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
+  // An escaped view may still use the bytes: then FFmpeg's reference is kept.
   const owner = { handle, isReference: true, release: (fate: Fate) => void (fate === "unused" && release()) };
   return adoptFrame(context, owner, info, planes, { access, metadata, moment, name: `avframe ${info.format}` });
 }
 
-/** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
+/** Throws for anything that is visibly no AVFrame with counted references. FFmpeg itself checks no more. */
 function formatOfAVFrame(pointer: Address): number {
   probeObject(pointer, avFrames().byteLength, "ffmpeg", "pointer");
   const { extended_data, nb_samples, data, buf, format } = avFrames().copyOf(pointer);
@@ -104,7 +104,9 @@ function formatOfAVFrame(pointer: Address): number {
   throw checks.wrong("pointer", "FFmpeg counts no references to the memory of its AVFrame.", REFERENCED);
 }
 
-/** A reference to a tensor's own memory would be waited for by that tensor's end, and wait for it. */
+/**
+ * Refuses AVFrames over samepage's memory: the tensor's end would wait for this reference, and this one for that end.
+ */
 function assertFFmpegs(buffers: readonly Buffer[]): void {
   for (let i = 0; i < buffers.length; i++) if (isLent(buffers[i].reference)) throw ofOurs();
 }

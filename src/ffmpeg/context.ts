@@ -125,7 +125,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
   }
 
   /**
-   * A new AVFrame over a frame's memory, for code of FFmpeg's that may keep it for as long as it likes, on its own threads:
+   * A new AVFrame over a frame's memory, for FFmpeg's code that may keep it for as long as it likes, on its own threads:
    * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use as long as FFmpeg
    * has a reference to its memory: its end waits for that, and so does a map of it, or who would write it. To read the
    * bytes beside FFmpeg, map what the frame was mapped from.
@@ -169,7 +169,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
    * @param source a path or a `file:` URL, which needs `--allow-read` of the file; or the bytes of a file, which are copied
-   * @throws {ArgumentError} for what is no regular file, a URL of the network, and options that are wrong.
+   * @throws {ArgumentError} for anything but a regular file, a URL of the network, and options that are wrong.
    * @throws {PermissionError} if Deno may not read the file.
    * @throws {LibraryNotFoundError} if libavcodec or libavformat are not there.
    *

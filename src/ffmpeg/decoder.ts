@@ -24,18 +24,18 @@ import type { MediaInfo } from "./streams.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
 export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<T> {
-  /** Which stream: the best one of video or of sound, as FFmpeg finds it, or a place among all. `"video"` if left out. */
+  /** The stream: the best one for video or sound, as FFmpeg judges it, or its index among all. `"video"` if left out. */
   readonly stream?: "video" | "audio" | number;
   /** Seconds from the start of the file: frames whose `pts` is earlier are dropped. */
   readonly from?: number;
-  /** How many threads decode; 0, or left out: FFmpeg chooses by the number of processors. */
+  /** How many threads decode. If 0 or left out, FFmpeg chooses by the number of processors. */
   readonly threads?: number;
   /** Ends the decoder: the loop throws the signal's reason. */
   readonly signal?: AbortSignal;
   /**
    * The device of `FFmpegContext.open({ on })` decodes: NVDEC for CUDA, VA-API. Frames are those of `on`, in place. Where
    * FFmpeg has no decoder of this codec for such a device, or the device does not take the stream, the CPU decodes into
-   * memory of FFmpeg's, and `frame.target` says so; with `"required"`, that is an error.
+   * FFmpeg's memory, and `frame.target` says so; with `"required"`, that is an error.
    */
   readonly hardware?: boolean | "required";
   /**
@@ -104,7 +104,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     finalizers.register(this, this.resource, this);
   }
 
-  /** How many packets could not be decoded so far: their frames are missing, or FFmpeg has made up for them. */
+  /** How many packets could not be decoded so far: their frames are missing, or were concealed by FFmpeg. */
   get damaged(): number {
     return this.#decoding.damaged;
   }
@@ -157,7 +157,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
 const STILL_READ =
   'The decoder makes later frames of it: map it with { access: "read" }, and write to a frame of yours.';
 
-/** What to do with a file whose frames have no layout: the loop has no AVFrame that it could copy. */
+/** The remedy for a file whose frames have no layout in memory. */
 const OTHERWISE = "Convert it first, as by `ffmpeg -i FILE -pix_fmt rgb24 OUT.mkv`, or decode it with npm's node-av.";
 
 function described<D>(describe: () => D, count: number): D {

@@ -37,13 +37,13 @@ const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
 /** Words of the memory that calls on other threads use, and that outlives a Worker: see takeCallbackMemory(). */
 const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
 
-/** What atoi reads: as an interrupt callback it returns 0 until this is another digit. */
+/** The string that `atoi` reads: as FFmpeg's interrupt callback, it returns 0 until the digit changes. */
 const [GO_ON, STOPPED] = [0x30n, 0x31n];
 
 /** How many of the streams a message names. */
 const MOST_NAMED = 8;
 
-/** Surfaces beside those that a decoder needs: two that the loop has, and two that the program keeps. */
+/** Extra surfaces for a decoder: two for the loop, and two that the program keeps. */
 const KEPT_FRAMES = 4;
 
 /** What to do where FFmpeg does not open a source. */
@@ -51,9 +51,9 @@ const MEDIA = "Pass a media file that is whole, and not a playlist: what such a 
 
 const LEAST_PTS = -(2n ** 63n);
 
-/** A file that is decoded: FFmpeg's objects, and the calls on them, which run on other threads. */
+/** A file that is being decoded: FFmpeg's objects, and the calls on them, which run on other threads. */
 export class Decoding {
-  /** Its calls. One that is in flight as its end begins is over soon. */
+  /** Its calls. When its end begins, a call in flight is interrupted. */
   readonly calls: NativeCalls;
   /** How many packets could not be decoded. */
   damaged = 0;
@@ -66,26 +66,28 @@ export class Decoding {
   readonly #waiting = new Map<Address, Undo>();
   #codec: Address = NULL;
   #stream: OpenStream | undefined;
-  /** The first pts that is wanted, and the least that there is. */
+  /** The first wanted pts, and the least in the file. */
   #first = LEAST_PTS;
   #start = LEAST_PTS;
-  /** Where the last seek went, until its first frame shows that it went far enough; and how far the next one goes back. */
+  /**
+   * The target of the last seek, until its first frame shows that it went back far enough; and the next one's distance.
+   */
   #sought: bigint | undefined;
   #back = 0n;
   #isDraining = false;
-  /** True once a decoder that has no software (AV1's) has found that the device does not take the stream. */
+  /** True once a decoder without a software path (AV1's) has found that the device does not take the stream. */
   #isRefused = false;
-  /** The packet that is read into, and the one that is sent. */
+  /** The packet that is read into, and the packet that is sent. */
   readonly #packets: Address[] = [];
   #reading: Promise<number> | undefined;
-  /** What the read returned, once it is over: then the next call of the decoder begins at once. */
+  /** The result of a read that is over, so that the next call of the decoder can begin at once. */
   #wasRead: number | undefined;
-  /** What has ended the reading, if not the end of the file. */
+  /** The error that ended the reading, if not the end of the file. */
   #cut: Error | undefined;
-  /** Why no frame came of the packets since the last one. */
+  /** Why the packets since the last frame gave no frame. */
   #damage: Error | undefined;
   readonly #progress: Progress | undefined;
-  /** The pts at which what is wanted begins and ends, for the progress; undefined where the file does not say. */
+  /** The pts at which the wanted part begins and ends, for the progress; undefined if the file does not say. */
   #span: readonly [begin: bigint, end: bigint] | undefined;
 
   /** Takes `undo` over, which closes the source. */
@@ -158,7 +160,7 @@ export class Decoding {
     });
   }
 
-  /** What frees a frame of {@link next}, which is the caller's now. @throws {DisposedError} where it was freed. */
+  /** Hands a frame of {@link next} to the caller, with what frees it. @throws {DisposedError} if it was freed. */
   take(frame: Address): Undo {
     this.calls.assertGoing();
     const undo = this.#waiting.get(frame)!;
@@ -166,18 +168,18 @@ export class Decoding {
     return undo;
   }
 
-  /** What the stream says of each of its frames. */
+  /** The stream's facts about all of its frames. */
   get facts(): MediaFacts {
     return this.#stream!.facts;
   }
 
-  /** The device whose memory a frame is in; undefined for a frame of software. */
+  /** The device in whose memory a frame lies; undefined for a software frame. */
   deviceOf({ format }: Fields): Hardware | undefined {
     const device = this.#asked.on?.device;
     return device?.format === format ? device : undefined;
   }
 
-  /** @throws {InteropError} where the device has to decode. */
+  /** @throws {InteropError} if the device is required to decode. */
   assertSoftware(): void {
     const { on } = this.#asked;
     if (on?.isRequired !== true) return;
@@ -192,7 +194,7 @@ export class Decoding {
     return this.#words.all[CONTEXT] as Address;
   }
 
-  /** A call of the decoder: a packet that it cannot make sense of is noted. */
+  /** Calls the decoder, and notes packets that it cannot decode. */
   #decoded(code: number, fn: string): void {
     if (code !== AVERROR_INVALIDDATA) return this.calls.assertPassed(code, fn);
     this.damaged++;
@@ -278,7 +280,7 @@ export class Decoding {
     struct.change("AVCodecContext", context, { hw_device_ctx: device.reference(), ...about });
   }
 
-  /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
+  /** Seeks to the last key frame before the wanted time. Frames before that time are dropped. */
   async #seek(seconds: number): Promise<void> {
     this.#start = this.#ptsAt(0);
     this.#first = this.#ptsAt(seconds);
@@ -286,7 +288,7 @@ export class Decoding {
     await this.#seekTo(this.#first);
   }
 
-  /** What the stream counts at so many seconds from the start of the file. */
+  /** Seconds from the start of the file, in the stream's units. */
   #ptsAt(seconds: number): bigint {
     const { start_time } = struct.at("AVFormatContext", this.#context);
     const start = start_time === AV_NOPTS_VALUE ? 0n : start_time;
@@ -306,7 +308,7 @@ export class Decoding {
     this.calls.assertPassed(code, "avformat_seek_file");
   }
 
-  /** In some formats a seek is a guess: where the first frame after it comes too late, or none, it seeks again. */
+  /** In some formats a seek is a guess: if the first frame after it comes too late, or there is none, it seeks again. */
   async #soughtAgain(frame: Address | undefined): Promise<boolean> {
     if (this.#sought === undefined || this.#cut !== undefined) return false;
     const isLate = frame === undefined || ptsOf(fieldsAt(frame)) > this.#first;
@@ -341,7 +343,7 @@ export class Decoding {
     });
   }
 
-  /** A packet without bytes stands for the picture before (Theora): the decoder would refuse it, or take it for the end. */
+  /** Skips packets without bytes, which repeat a picture (Theora): the decoder would refuse them, or end. */
   #isOwn(packet: Address): boolean {
     const { stream_index, size } = struct.at("AVPacket", packet);
     return stream_index === this.#stream!.info.index && size > 0;
@@ -353,7 +355,7 @@ export class Decoding {
     this.#reading.catch(() => {}); // it is thrown where the read is awaited
   }
 
-  /** Gives the decoder the next packet, while the one after it is read. */
+  /** Sends the next packet, while the one after it is read. */
   async #feed(): Promise<void> {
     const { codec } = coding();
     const read = this.#wasRead ?? await this.#reading!;
@@ -379,7 +381,7 @@ export class Decoding {
     this.#decoded(code, "avcodec_send_packet");
   }
 
-  /** Says what the stream knows of a frame. False for one that is not wanted. */
+  /** Adds the stream's facts to a frame. False for a frame that is not wanted. */
   #complete(frame: Address): boolean {
     const fields = fieldsAt(frame);
     const pts = ptsOf(fields);

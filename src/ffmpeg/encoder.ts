@@ -16,13 +16,13 @@ import type { FFmpegTensor } from "./memory.ts";
 
 /** How one stream is encoded. Its size, format, colours and sample rate are those of its first frame. */
 export interface EncodedStream {
-  /** FFmpeg's name of the encoder: `"libx264"`; what the format of the file is made for, if it is left out. */
+  /** FFmpeg's name of the encoder: `"libx264"`; by default the file format's usual one. */
   readonly codec?: string;
-  /** Bits a second; the encoder chooses if it is left out. */
+  /** Bits per second; the encoder chooses by default. */
   readonly bitRate?: number;
   /**
-   * Frames a second: an integer, or a ratio as in `[30000, 1001]`; what the first frame's `media.frameRate` says, if it is
-   * left out. For video.
+   * Frames per second, for video: an integer, or a ratio as in `[30000, 1001]`; by default the first frame's
+   * `media.frameRate`.
    */
   readonly frameRate?: number | Ratio;
   /**
@@ -30,7 +30,7 @@ export interface EncodedStream {
    * else `[1, 25]`. Sound counts samples.
    */
   readonly timeBase?: Ratio;
-  /** How many threads encode; FFmpeg chooses by the number of processors if it is left out. */
+  /** How many threads encode; by default FFmpeg chooses by the number of processors. */
   readonly threads?: number;
   /** FFmpeg's own options, of the encoder and of the file's format: `{ preset: "ultrafast", movflags: "+faststart" }`. */
   readonly options?: Readonly<Record<string, string | number>>;
@@ -40,7 +40,7 @@ export interface EncodedStream {
 export interface EncodeOptions extends EncodedStream {
   /** A second stream, for sound beside the pictures. */
   readonly audio?: Omit<EncodedStream, "frameRate" | "timeBase">;
-  /** Ends the encoder: what is called then throws the signal's reason, and no file is left. */
+  /** Ends the encoder: calls then throw the signal's reason, and no file is left. */
   readonly signal?: AbortSignal;
   /**
    * True to show on stderr, if that is a terminal, how many frames were encoded and how many a second. Where you know how
@@ -107,16 +107,16 @@ export class Encoder extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** How many frames the encoder keeps: those have to stay as they are. */
+  /** How many frames the encoder keeps. They must not change. */
   get kept(): number {
     return this.#encoding.keep.count;
   }
 
   /**
    * Encodes a frame, once all work on it is over. Its bytes are not copied for that: from the call on, and while the encoder
-   * keeps a reference to them, they can be read and not written. A frame over memory of samepage's ends once the encoder has
-   * released it.
-   * Calls are done in order. A frame's `media.pts` and `timeBase` say when it is shown; one without follows the one before.
+   * keeps a reference to them, they can be read and not written. A frame over samepage's memory ends once the encoder
+   * has released it. Calls are done in order. A frame's `media.pts` and `timeBase` say when it is shown; one without
+   * follows the one before.
    *
    * @param frame a frame of this context: decoded, attached, or `graph.map(frame, ffmpeg)`
    * @throws {ArgumentError} for a frame that differs from the first, is not later than the one before, or has a format that

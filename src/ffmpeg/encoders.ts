@@ -18,7 +18,7 @@ export function encoderNamed(name: string): Address {
   throw checks.wrong("codec", `this FFmpeg has no encoder ${shown(name)}.`, hint, "avcodec_find_encoder_by_name");
 }
 
-/** What a format of files is encoded by, if nothing is asked for. */
+/** The default encoder of a file format. */
 export function encoderOf(format: Address, path: string, medium: Medium): Address {
   const { codec, format: { av_guess_codec } } = coding();
   const id = av_guess_codec(format, null, cString(path), null, TYPES[medium]);
@@ -38,7 +38,7 @@ export function formatOf(path: string): Address {
 const ENDING = "The end of the name says the format: .mkv, .mp4, .png.";
 const MOST_CODECS = "Name another codec, or a file that ends in .mkv, which can have most.";
 
-/** Throws where an encoder does not take such frames, or the file cannot have what it makes. */
+/** Throws if an encoder does not take such frames, or the file format does not take its output. */
 export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {
   const { codec, format: { avformat_query_codec } } = coding();
   const { name: text, type, id } = struct.at("AVCodec", encoder);
@@ -47,7 +47,7 @@ export function assertTakes(encoder: Address, medium: Medium, format: number, fi
   if (avformat_query_codec(file, id, 0) === 0) {
     throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, MOST_CODECS);
   }
-  // Where these lists are elsewhere, avcodec_open2 refuses the frame.
+  // In versions that have these lists elsewhere, avcodec_open2 refuses the frame.
   if (avutil().structs.SupportedFormats === undefined) return;
   const { pix_fmts, sample_fmts } = struct.at("SupportedFormats", encoder);
   const [list, nameOf] = medium === "video"

@@ -30,7 +30,7 @@ import type { FFmpegTensor } from "./memory.ts";
 
 /** How a stream is encoded, once that was checked. */
 export interface Asked {
-  /** Undefined for a file's only stream: it is what its first frame is. */
+  /** Undefined for a file's only stream, whose type is that of its first frame. */
   readonly medium: Medium | undefined;
   readonly codec: string | undefined;
   readonly bitRate: number | undefined;
@@ -54,11 +54,11 @@ interface Stream {
   readonly times: Timeline;
   /** The most samples in a frame of sound; 0 if there is no limit. */
   readonly most: number;
-  /** How long a picture is shown, unless the next one says otherwise. */
+  /** The duration of packets that have none. */
   readonly step: bigint;
 }
 
-/** A file that is encoded: FFmpeg's objects, and the calls on them, which run on other threads. */
+/** A file that is being encoded: FFmpeg's objects, and the calls on them, which run on other threads. */
 export class Encoding {
   /** Its calls, one after the other. */
   readonly calls: NativeCalls;
@@ -75,7 +75,7 @@ export class Encoding {
   #context: Address = NULL;
   #packet: Address = NULL;
   readonly #streams: Stream[] = [];
-  /** Packets of the stream that came first, until the other is there. */
+  /** Packets of the first stream, until the other one is known. */
   readonly #early: (readonly [stream: Stream, packet: Address])[] = [];
   readonly #progress: Progress | undefined;
   #closing: Promise<void> | undefined;
@@ -163,14 +163,14 @@ export class Encoding {
     this.#undo.push(() => format.avformat_free_context(this.#context));
     listenTo(this.#context, this.#undo);
     check(format.avio_open2(this.#words.addressOf(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
-    // Where it was not closed before, it is removed, and what closing it returns does not matter.
+    // A file that was not closed before is removed, so the result of closing it does not matter.
     const close = () => void (this.#words.all[IO] !== NULL && format.avio_close(this.#words.all[IO] as Address));
     owned("ffmpeg.file", this.#undo, close);
     struct.change("AVFormatContext", this.#context, { pb: this.#words.all[IO] as Address });
     this.#packet = newPacket(this.#undo);
   }
 
-  /** Opens the encoder of a stream, as its first frame has it; with the last one, the file. */
+  /** Opens the encoder of a stream for its first frame; with the last stream, also the file. */
   async #open(info: FrameInfo, fields: Fields): Promise<Stream> {
     const medium = mediumOf(info);
     const index = this.#asked.findIndex((asked) => (asked.medium ?? medium) === medium);
@@ -239,7 +239,7 @@ export class Encoding {
     return { asked, info, codec: context, own, times: new Timeline(checks, timeBase), most, step };
   }
 
-  /** Writes how the file begins, once all streams are known, and what came before. */
+  /** Writes the file's header, once all streams are known, then the packets that came before. */
   async #begin(): Promise<void> {
     const { format, codec } = coding();
     this.calls.assertPassed(
@@ -259,7 +259,7 @@ export class Encoding {
     for (const [stream, packet] of this.#early.splice(0)) await this.#put(stream, packet);
   }
 
-  /** Encodes a frame, or what is left, and writes what comes of it. */
+  /** Encodes a frame, or flushes the encoder, and writes the packets. */
   async #send(stream: Stream, frame: Address): Promise<void> {
     const { codec } = coding();
     this.calls.assertPassed(await codec.avcodec_send_frame(stream.codec, frame), "avcodec_send_frame");
@@ -303,7 +303,7 @@ function mediumOf({ type }: FrameInfo): Medium {
   return type === "audio" ? "audio" : "video";
 }
 
-/** Says when a frame is shown, in the encoder's time. */
+/** Sets the time of a frame, in the encoder's time base. */
 function setTime({ times, step, most }: Stream, { media = {} }: FrameInfo, fields: Fields): void {
   const { nb_samples } = fields;
   if (most > 0 && nb_samples > most) {

@@ -15,7 +15,7 @@ export function avFrames(): StructType<Structs["AVFrame"]> {
   return frames ??= struct.type("AVFrame");
 }
 
-/** Reads an AVFrame, which is valid for as long as its owner says. */
+/** Reads an AVFrame, which its owner keeps valid. */
 export function fieldsAt(address: Address): Fields {
   return avFrames().at(address);
 }

@@ -24,13 +24,13 @@ export const formats = new PixelFormats({
   describe,
 });
 
-/** Formats whose name says that luma uses 0–255, whatever the frame says. */
+/** Formats whose name implies that luma uses 0–255, whatever the frame says. */
 export const FULL_RANGE = /^yuvj/;
 
-/** FFmpeg's numbers of the ranges that a picture's numbers have. */
+/** FFmpeg's numbers of colour ranges. */
 export const RANGES = { limited: av.AVCOL_RANGE_MPEG, full: av.AVCOL_RANGE_JPEG } as const;
 
-/** What cannot be elements in memory, and what to do instead. */
+/** Formats whose pixels cannot be elements in memory, and the remedy for each. */
 const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[] = [
   [av.AV_PIX_FMT_FLAG_HWACCEL, "its pixels are a device's", "Download it: av_hwframe_transfer_data()."],
   [av.AV_PIX_FMT_FLAG_PAL, "its bytes stand for colours of a palette", "Convert it to rgba: sws_scale()."],

@@ -28,7 +28,7 @@ export function newFrame(undo: Undo): Address {
   return frame;
 }
 
-/** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
+/** What an AVFrame is, and where its planes lie: in FFmpeg's buffers. */
 export interface Contents {
   /** What all frames of its stream are. */
   readonly info: FrameInfo;
@@ -55,14 +55,14 @@ function streamOf(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   throw checks.wrong("pointer", "its AVFrame is empty: it has no pixels, and no samples.");
 }
 
-/** What a stream's frames have in common, as 32-bit numbers at these fields. */
+/** The fields that a stream's frames have in common, as 32-bit numbers. */
 const COMMON = [
   ...["format", "width", "height", "nb_samples", "channels", "sample_rate", "aspect_num", "aspect_den"],
   ...["time_base_num", "time_base_den", "color_range", "colorspace", "color_primaries", "color_trc", "chroma_location"],
 ];
 const CROPS = ["crop_left", "crop_right", "crop_top", "crop_bottom"];
 
-/** Where those numbers lie, and how far each row of each plane goes. */
+/** The offsets of those numbers, and of the line sizes. */
 let commonAt: readonly number[] | undefined;
 
 function offsetsOfCommon(): readonly number[] {
@@ -126,7 +126,7 @@ function sound(fields: Fields, place: Placing): HeldStream {
   );
 }
 
-/** A buffer that an AVFrame has a reference to, and that reference. */
+/** A buffer to which an AVFrame has a reference, and that reference. */
 export interface Buffer extends HeldBlock {
   readonly reference: Address;
   /** Its address as a {@link placeAt}. */
@@ -135,7 +135,7 @@ export interface Buffer extends HeldBlock {
 
 let references: StructType<Structs["AVBufferRef"]> | undefined;
 
-/** What an AVBufferRef says now; valid until the next call. */
+/** The contents of an AVBufferRef; valid until the next call. */
 function referenceAt(address: Address): InMemory<Structs["AVBufferRef"]> {
   return (references ??= struct.type("AVBufferRef")).copyOf(address);
 }
@@ -193,7 +193,7 @@ function placeAt(view: DataView, offset: number): number {
   return view.getUint32(offset, true) + 2 ** 32 * view.getUint32(offset + 4, true);
 }
 
-/** In which buffer an address lies; below zero for none. A plane with a buffer of its own has that of its number. */
+/** The index of the buffer in which an address lies; negative for none. Tries the plane's own number first. */
 function placeOf(plane: number, i: number, buffers: readonly Buffer[]): number {
   if (i < buffers.length && isIn(plane, buffers[i])) return i;
   for (let b = 0; b < buffers.length; b++) if (isIn(plane, buffers[b])) return b;
@@ -204,7 +204,7 @@ function isIn(plane: number, { at, byteLength }: Buffer): boolean {
   return plane >= at && plane < at + byteLength;
 }
 
-/** Where a plane lies, whose layout is counted from its pointer. */
+/** Where a plane lies. Its layout counts from its pointer. */
 function placed(
   fields: Fields,
   buffers: readonly Buffer[],
@@ -220,7 +220,7 @@ function placed(
   return [at, layoutWithin(checks, plane, start, buffers[at], "a buffer of its AVFrame")];
 }
 
-/** What to do with a frame whose memory FFmpeg does not count references of. */
+/** The remedy for a frame whose memory has no counted references. */
 export const REFERENCED = "Let av_frame_get_buffer() allocate it, or map its memory by host.wrap().";
 
 function addressIn(view: DataView, offset: number): Address {
@@ -252,7 +252,7 @@ function mediaOf(fields: Fields): MediaFacts {
   });
 }
 
-/** The facts of sound: FFmpeg leaves those of pictures zero, which has a name there. */
+/** The facts about sound, without those of pictures, which FFmpeg leaves zero: zero has a name among them. */
 function timesOf({ time_base_num, time_base_den }: Fields): MediaFacts {
   return known({
     timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),

@@ -47,7 +47,7 @@ export interface Surface {
   readonly metadata: Metadata | undefined;
 }
 
-/** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
+/** FFmpeg's device on another API's context. FFmpeg's hardware frames on it are that context's frames. */
 export class Hardware implements EndHooks {
   /** The context whose pictures its frames are. */
   readonly on: Context;
@@ -56,9 +56,9 @@ export class Hardware implements EndHooks {
   readonly #kind: HardwareKind;
   readonly #natives: Natives;
   readonly #device: Address;
-  /** What says of the frames that are handed over what they are; by pixel format and size. */
+  /** The frames contexts for frames that are handed over, by pixel format and size. */
   readonly #frames = new Map<string, Address>();
-  /** True once its end has seen that there is no other reference: then it may be freed while a wait still asks. */
+  /** True once its end has seen that there is no other reference: it may then be freed while a wait still polls. */
   #isAlone = false;
 
   constructor(on: Context, undo: Undo) {
@@ -66,7 +66,7 @@ export class Hardware implements EndHooks {
     const { natives } = on;
     if (kind === undefined || natives === undefined) {
       const known = `Pass a context of ${Object.keys(KINDS).join(", ")}.`;
-      throw checks.wrong("on", `samepage knows no hardware frames of FFmpeg's on ${on.name} (${on.api}).`, known);
+      throw checks.wrong("on", `samepage knows no FFmpeg hardware frames on ${on.name} (${on.api}).`, known);
     }
     if (!builtDevices().has(kind.device)) {
       const there = [...builtDevices().values()].join(", ");
@@ -93,7 +93,7 @@ export class Hardware implements EndHooks {
     check(withErrorsAlone(() => fns.av_hwdevice_ctx_init(this.#device)), "av_hwdevice_ctx_init");
   }
 
-  /** A new reference to the device, which is the caller's. */
+  /** A new reference to the device, which the caller owns. */
   reference(): Address {
     return made(avutil().fns.av_buffer_ref(this.#device), "av_buffer_ref");
   }
@@ -103,7 +103,7 @@ export class Hardware implements EndHooks {
     return this.#kind.device;
   }
 
-  /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
+  /** Describes a hardware AVFrame. @throws {ArgumentError} for one of another device, or without a frames context. */
   describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
     const format = formats.at(number, "pointer");
@@ -122,7 +122,7 @@ export class Hardware implements EndHooks {
     throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
   }
 
-  /** Writes into an AVFrame what a frame is. Returns how many of its buffers that took. */
+  /** Describes a frame in an AVFrame. Returns how many of its buffers that used. */
   write(fields: Fields, frame: Frame, stored: number): number {
     const { info } = frame;
     if (info.type !== "image") {
@@ -133,13 +133,13 @@ export class Hardware implements EndHooks {
     return writePicture(this.#kind, fields, frame, this.#natives);
   }
 
-  /** Its end begins: what it keeps for later frames goes. */
+  /** Drops what it keeps for later frames, as its end begins. */
   giveUp(): void {
     for (const frames of this.#frames.values()) unreference(frames);
     this.#frames.clear();
   }
 
-  /** FFmpeg works on the device for as long as it has a reference. */
+  /** A fence that is reached once FFmpeg has no reference to the device. */
   lastWork(): Fence | undefined {
     const isOver = () => this.#isAlone ||= avutil().fns.av_buffer_get_ref_count(this.#device) === 1;
     if (isOver()) return undefined;

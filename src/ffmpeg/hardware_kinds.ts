@@ -21,19 +21,19 @@ export interface HardwareKind {
   /** The struct of a device, and by its fields the names of the context's handles. */
   readonly struct: DeviceStruct;
   readonly handles: Readonly<Record<string, string>>;
-  /** The field that is a copy of what a handle points to, and the length of that. */
+  /** The field that holds a copy of what a handle points to, and its length. */
   readonly copied?: readonly [field: string, byteLength: number];
-  /** The field that is the same for all of one context, and what to do where another's handle is there. */
+  /** The field that identifies the context, and the remedy if it holds another context's handle. */
   readonly same?: readonly [field: string, remedy: (theirs: bigint) => string];
-  /** Which of an AVFrame's `data` has the picture's one object; left out, each plane has one. */
+  /** The index in an AVFrame's `data` of the picture's only object; left out if each plane has one. */
   readonly surface?: number;
-  /** How a struct of FFmpeg's holds the picture, where `data[0]` points to one. */
+  /** How an FFmpeg struct holds the picture, if `data[0]` points to one. */
   readonly held?: {
     read(fields: Fields, format: ImageFormat): NativePicture;
-    /** Returns how many of the AVFrame's buffers it took. */
+    /** Returns how many of the AVFrame's buffers it used. */
     write(fields: Fields, frame: Frame, natives: Natives): number;
   };
-  /** The field of the stream, where planes lie at addresses, with a linesize, and a stream orders the work on them. */
+  /** The field of the stream, for planes at addresses with line sizes, whose work a stream orders. */
   readonly stream?: string;
 }
 
@@ -141,7 +141,7 @@ export function formatWithout({ format, same }: HardwareKind, fields: Fields): n
   throw checks.wrong("pointer", what, "av_hwframe_get_buffer() makes frames that have one.");
 }
 
-/** What an AVFrame says of its picture; `device` is the struct of its device, where it has one. */
+/** The picture in an AVFrame; `device` is the struct of its device, if it has one. */
 export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFormat, device?: Address): NativePicture {
   if (kind.held !== undefined) return kind.held.read(fields, format);
   const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
@@ -155,7 +155,7 @@ export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFor
   return { objects, planes, queue: fieldsOf(kind.struct, device!)[kind.stream] as bigint };
 }
 
-/** Writes it into one. Returns how many of its buffers that took. */
+/** Writes a picture into an AVFrame. Returns how many of its buffers that used. */
 export function writePicture(kind: HardwareKind, fields: Fields, frame: Frame, natives: Natives): number {
   if (kind.held !== undefined) return kind.held.write(fields, frame, natives);
   const { view } = fields;

@@ -54,7 +54,10 @@ export function lend(spares: SpareFrames, frame: Frame, access: Access, hardware
   });
 }
 
-/** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */
+/**
+ * Makes the function that writes the places of planes into an AVFrame.
+ * @throws {LayoutError} for planes that no AVFrame has.
+ */
 function placeInMemory(planes: readonly DescribedPlane[]): (view: DataView<ArrayBuffer>) => void {
   const linesizes = stridesIn(checks, planes, "an AVFrame");
   return (view) => {
@@ -66,7 +69,7 @@ function placeInMemory(planes: readonly DescribedPlane[]): (view: DataView<Array
   };
 }
 
-/** Writes into an AVFrame what a frame is, but for its format. */
+/** Describes a frame in an AVFrame, except for its format. */
 function writeFacts(fields: Fields, info: FrameInfo): void {
   const { media = {} } = info;
   const { pts, duration = 0n, timeBase: [time_base_num, time_base_den] = [0, 1], keyFrame = true } = media;

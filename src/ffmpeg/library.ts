@@ -68,7 +68,7 @@ function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, {
   })();
 }
 
-/** What reads, writes, decodes and encodes; opened when it is first needed. */
+/** libavcodec and libavformat, opened on first use. */
 export interface CodingLibraries {
   readonly codec: AVCodecs;
   readonly format: AVFormats;
@@ -85,7 +85,7 @@ export function coding(): CodingLibraries {
   const format = codingLibrary<AVFormats>("avformat", FORMAT_SYMBOLS, structs);
   assertMajor("avcodec", codec.avcodec_version() >>> 16, major);
   assertMajor("avformat", format.avformat_version() >>> 16, major);
-  // Each of these texts lies in the library: where two addresses differ, there are two of it in the process.
+  // These strings lie in the library itself. If the addresses differ, the process has two libavutils.
   for (const [name, library] of [["avcodec", codec], ["avformat", format]] as const) {
     if (library.av_version_info() !== fns.av_version_info()) throw mixed(name, "av_version_info", "libavutil");
   }
@@ -139,7 +139,7 @@ export function newPacket(undo: Undo): Address {
   return packet;
 }
 
-/** Options for a call, by their names; `undo` frees what the call leaves of them. */
+/** Options for a call, by name. `undo` frees those that the call leaves. */
 export function setOptions(
   place: BigUint64Array<ArrayBuffer>,
   options: Iterable<readonly [name: string, value: string]>,

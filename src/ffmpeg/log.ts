@@ -27,12 +27,12 @@ export function takeLog(): void {
   log.take();
 }
 
-/** The least important level that is reported; a program may want less. */
+/** The least important level that is reported, unless a program chooses less. */
 function keptAt(level: number): number {
   return Math.max(0, Math.min(AV_LOG_WARNING, level));
 }
 
-/** FFmpeg logs errors alone meanwhile, wherever its log goes: it warns of what the program has not asked for. */
+/** Has FFmpeg log only errors during a call, because its warnings are about things that the program did not ask for. */
 export function withErrorsAlone<T>(run: () => T): T {
   const { fns } = avutil();
   const level = fns.av_log_get_level();
@@ -67,19 +67,19 @@ function newLog(): Log | null {
   return { ring, take: () => set.call(ring.callback) };
 }
 
-/** FFmpeg's objects that decoders and encoders have made, as its lines name them. */
+/** The FFmpeg objects of decoders and encoders, as log lines name them. */
 const known = new Set<string>();
 
-/** Those of them whose calls a program has stopped in the middle. */
+/** Those whose last call was interrupted. */
 const stopped = new Set<string>();
 
-/** Until the list is undone, the lines of an object are reported. */
+/** Reports the lines of an object until the list is undone. */
 export function listenTo(object: Address, undo: Undo): void {
   known.add(inLine(object));
   undo.push(() => known.delete(inLine(object)));
 }
 
-/** Until the list is undone, nothing is reported of what an object logs: its last call was stopped in the middle. */
+/** Hides the lines of an object until the list is undone, because its last call was interrupted. */
 export function silence(object: Address, undo: Undo): void {
   const name = inLine(object);
   stopped.add(name);
@@ -100,7 +100,10 @@ export function reportLog(): void {
   });
 }
 
-/** The parser of a packet that was cut is an object of FFmpeg's own, which no call gives to its user. */
+/**
+ * True for a line of an object that was interrupted, or of an unknown object meanwhile: that is the parser of a packet
+ * that was cut, to which no call returns a pointer.
+ */
 function isOfStopped(line: string): boolean {
   const [name] = stopped.size === 0 ? [] : ADDRESS.exec(line) ?? [];
   return name !== undefined && (stopped.has(name) || !known.has(name));

@@ -21,7 +21,7 @@ import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
 /** Planes and rows begin at multiples of this, as the widest vectors of x86-64 do. */
 const ALIGN = 64;
 
-/** What codecs may touch behind a plane: avcodec_default_get_buffer2() leaves no less there. */
+/** How many bytes codecs may access after a plane: avcodec_default_get_buffer2() leaves as many. */
 const BEHIND = 16 + ALIGN;
 
 /**
@@ -79,7 +79,7 @@ export class BufferPool<T extends Tensor = Tensor> {
   }
 
   /**
-   * The frame over what an AVFrame refers to; undefined if that is memory of FFmpeg's.
+   * The frame over what an AVFrame refers to; undefined if that is FFmpeg's memory.
    *
    * @param release frees the AVFrame, once the frame has ended
    */
@@ -98,14 +98,14 @@ export class BufferPool<T extends Tensor = Tensor> {
   }
 }
 
-/** True if a decoder that is not open yet would take buffers of others, and its stream says what its pictures are. */
+/** True if a decoder, before it is open, can take foreign buffers, and its stream describes its pictures. */
 export function takesBuffers(context: Address): boolean {
   const { codec, pix_fmt, width, height } = struct.at("AVCodecContext", context);
   const { capabilities } = struct.at("AVCodec", codec);
   return (capabilities & AV_CODEC_CAP_DR1) !== 0 && pix_fmt >= 0 && width > 0 && height > 0;
 }
 
-/** The size that a codec writes where it decodes this one. */
+/** The size that a codec writes for a picture of this size. */
 function alignedBy(context: Address, ...size: [width: number, height: number]): [width: number, height: number] {
   const [width, height] = size.map((pixels) => new Int32Array([pixels]));
   coding().codec.avcodec_align_dimensions2(context, width, height, new Int32Array(AV_NUM_DATA_POINTERS));

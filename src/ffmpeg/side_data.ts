@@ -11,7 +11,7 @@ interface Kind<F = MetadataFields[string]> {
   readonly name: string;
   /** AV_FRAME_DATA_*. */
   readonly type: number;
-  /** How many bytes it has; at least so many, where `fields` are not there. */
+  /** Its length in bytes; the least length, without `fields`. */
   readonly byteLength: (fields?: F) => number;
   readonly read: (view: DataView<ArrayBuffer>) => F;
   readonly write: (view: DataView<ArrayBuffer>, fields: F) => void;
@@ -97,7 +97,10 @@ export function metadataOf(fields: Fields): Metadata | undefined {
   return metadata;
 }
 
-/** Gives an AVFrame such metadata as its side data. @throws {ArgumentError} for numbers that FFmpeg's have no room for. */
+/**
+ * Adds metadata to an AVFrame as side data.
+ * @throws {ArgumentError} for numbers that do not fit into FFmpeg's fields.
+ */
 export function addSideData(frame: Address, metadata: Metadata): void {
   const { fns } = avutil();
   for (const kind of KINDS) {
@@ -116,7 +119,7 @@ function ints(view: DataView, at: number, count: number): number[] {
   return Array.from({ length: count }, (_, i) => view.getInt32(at + INT * i, true));
 }
 
-/** Fractions, as a numerator and a denominator each. */
+/** Fractions, each as a numerator and a denominator. */
 function ratios(view: DataView, at: number, count: number): number[][] {
   return Array.from({ length: count }, (_, i) => ints(view, at + 2 * INT * i, 2));
 }

@@ -13,7 +13,7 @@ import { known } from "../core/layout/facts.ts";
 import { coding, struct } from "./library.ts";
 import type { Structs } from "./versions.ts";
 
-/** What a file says of one of its streams. What it does not say is left out. */
+/** A file's description of one of its streams. What it does not say is left out. */
 export interface StreamInfo {
   /** Its place among the streams. */
   readonly index: number;
@@ -33,7 +33,7 @@ export interface StreamInfo {
   readonly height?: number;
   /** FFmpeg's name of the pixel format, or the type of a sample. */
   readonly format?: string | DType;
-  /** Frames a second, on average. `frame.info.media` has it where it is the same throughout. */
+  /** Frames per second, on average. `frame.info.media` has it too if it is constant. */
   readonly frameRate?: Ratio;
   /** A pixel's width by its height. */
   readonly sampleAspect?: Ratio;
@@ -55,11 +55,11 @@ export interface MediaInfo {
   readonly stream: StreamInfo;
 }
 
-/** A stream of FFmpeg's, and what it says. */
+/** An FFmpeg stream, and what it says. */
 export interface OpenStream {
   readonly address: Address;
   readonly info: StreamInfo;
-  /** What holds for each of its frames, and no AVFrame says. */
+  /** Facts about all of its frames that AVFrames do not have. */
   readonly facts: MediaFacts;
 }
 
@@ -107,7 +107,7 @@ function infoOf(stream: InMemory<Structs["AVStream"]>): StreamInfo {
   });
 }
 
-/** True where all frames are shown for as long, as far as FFmpeg has seen. */
+/** True if all frames are shown equally long, as far as FFmpeg has seen. */
 function isSteady(stream: InMemory<Structs["AVStream"]>): boolean {
   const { avg_frame_rate_num, avg_frame_rate_den, r_frame_rate_num, r_frame_rate_den } = stream;
   return avg_frame_rate_num * r_frame_rate_den === r_frame_rate_num * avg_frame_rate_den;

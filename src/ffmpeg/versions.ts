@@ -18,7 +18,7 @@ import * as util61 from "../../ffi/avutil61/structs.ts";
 import * as vulkan57 from "../../ffi/avvulkan57/structs.ts";
 import type { FieldLayout, StructLayout } from "../../ffi/layout.ts";
 
-/** Layouts with the same fields, of the same types, wherever those lie. */
+/** Layouts with the same fields of the same types, at any offset. */
 type Laid<M> = {
   readonly [N in keyof M]: M[N] extends StructLayout ? LaidStruct<M[N]> : never;
 };
@@ -40,7 +40,7 @@ type Some = Partial<Laid<typeof vulkan57 & typeof codec59>>;
 export interface Structs extends Common, Omit<Some, keyof Common> {
   /** `"5.1"` */
   readonly release: string;
-  /** The package of Debian's that has it, where one does. */
+  /** The Debian package that has it, where one does. */
   readonly inDebian?: string;
   /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
   readonly keyFrame: number;
@@ -57,7 +57,7 @@ export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
     ...{ release: "5.1", inDebian: "libavutil57", coding: 59, keyFrame: 1 },
     ...{ ...util57, ...hardware57, ...vulkan57, ...codec59, ...format59 },
   }],
-  // From here on a bit of the flags says what a field said.
+  // From this version on, bits of the flags replace fields.
   [59, {
     ...{ release: "7.1", inDebian: "libavutil59", coding: 61, keyFrame: AV_FRAME_FLAG_KEY },
     ...{ ...util59, ...hardware59, ...codec61, ...format61 },

@@ -10,7 +10,10 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Fields } from "./fields.ts";
 import { avutil, checks, made, struct } from "./library.ts";
 
-/** An image of an AVVkFrame, whose fields are lists with a place for each plane. FFmpeg and samepage both know its turns. */
+/**
+ * An image of an AVVkFrame, whose fields are lists with an item for each plane. FFmpeg and samepage both record its
+ * uses.
+ */
 type VkImage = InMemory<ReturnType<typeof imageLayout>> & Turns;
 
 function imageLayout(plane: number) {
@@ -29,7 +32,7 @@ function imageLayout(plane: number) {
 
 const imageTypes: StructType<ReturnType<typeof imageLayout>>[] = [];
 
-/** Which of an AVVkFrame's images a record of turns is. It lives as long as they do. */
+/** The index of the image that each record of turns belongs to, in its AVVkFrame. */
 const planes = new WeakMap<Turns, number>();
 
 function imageAt(frame: Address, plane: number): VkImage {

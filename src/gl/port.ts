@@ -2,13 +2,13 @@ import type { Context } from "../core/graph/context.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { Port, type PortInit } from "../core/device/port.ts";
 
-/** An OpenGL context, which another driver's context may be made for: an EglContext. */
+/** An OpenGL context that another driver's context can be made for: an EglContext. */
 export interface GlContext extends Context {
   /** The `EGLContext`. */
   readonly handle: bigint;
   /** Its `EGLDisplay`. */
   readonly display: bigint;
-  /** Its end of life: what was made for it ends first. */
+  /** Its end of life: contexts made for it end first. */
   readonly resource: Resource;
 }
 
@@ -25,10 +25,10 @@ export interface GlPortInit extends PortInit {
  * calls {@link GlPort.within} around each native call with it.
  */
 export class GlPort<K extends GlKind = GlKind> extends Port<K> {
-  /** What the name is of: `GL_TEXTURE_2D`, `GL_RENDERBUFFER`, `GL_ARRAY_BUFFER`. */
+  /** The kind of object: `GL_TEXTURE_2D`, `GL_RENDERBUFFER`, `GL_ARRAY_BUFFER`. */
   readonly target: number;
   readonly isRenderbuffer: boolean;
-  /** Runs a call with the context that knows the name as the thread's current one. */
+  /** Runs a call while the context that knows the name is current on this thread. */
   readonly within: <R>(use: () => R) => R;
 
   constructor(kind: K, { target, isRenderbuffer = false, within, ...init }: GlPortInit) {

@@ -15,10 +15,10 @@ export interface AcquireOptions {
 
 const OPTIONS: Names<AcquireOptions> = { timeout: true };
 
-/** `EGLint`'s, and a half of CUDA's. */
+/** The largest `EGLint`; CUDA would take twice as much. */
 const LONGEST = 2 ** 31 - 1;
 
-/** @throws {ArgumentError} for what is no number of microseconds. */
+/** @throws {ArgumentError} for anything but a number of microseconds. */
 export function timeoutIn(checks: Checks, options: AcquireOptions): number | undefined {
   const { timeout } = optionsIn(options, OPTIONS);
   if (timeout === undefined || whole(timeout, "options.timeout", 0) <= LONGEST) return timeout;
@@ -30,7 +30,7 @@ interface Consumer<F> {
   acquire(options?: AcquireOptions): F | undefined;
 }
 
-/** The next frame of a consumer's, while the event loop goes on; undefined once the producer has disconnected. */
+/** The consumer's next frame, while the event loop goes on; undefined once the producer has disconnected. */
 export async function nextFrame<F>(consumer: Consumer<F>, timeout = Infinity): Promise<F | undefined> {
   const end = performance.now() + timeout / 1000;
   const { frame } = await asked(() => {
@@ -41,7 +41,7 @@ export async function nextFrame<F>(consumer: Consumer<F>, timeout = Infinity): P
   return frame;
 }
 
-/** What a consumer of frames says of itself. */
+/** What a stream knows about its consumer. */
 export interface ConsumerFacts {
   /** CUDA's number of its device, where it takes frames of that device only. */
   readonly ordinal?: number;
@@ -51,50 +51,50 @@ export interface ConsumerFacts {
 
 const known: WeakMap<object, StreamEnds> = new WeakMap();
 
-/** What the two ends of a stream of frames in one process know of each other, of whichever APIs. For backends. */
+/** What the two ends of a stream in one process know about each other, whichever APIs they belong to. For backends. */
 export class StreamEnds {
   /** The consumer, while it is connected. */
   consumer: ConsumerFacts | undefined;
-  /** The producer, while it is connected: the frames that the consumer has end before it. */
+  /** The producer, while it is connected: the frames that the consumer holds end before it. */
   producer: Resource | undefined;
-  /** How many frames the consumer has. */
+  /** How many frames the consumer holds. */
   acquired = 0;
   /** How many frames the producer has put in so far. */
   presented = 0;
-  /** The number of the frame that the consumer has acquired last. */
+  /** The number of the frame that the consumer acquired last. */
   consumed = 0;
 
   private constructor() {}
 
-  /** Those of a stream. */
+  /** The ends of a stream. */
   static of(stream: object): StreamEnds {
     let ends = known.get(stream);
     if (ends === undefined) known.set(stream, ends = new StreamEnds());
     return ends;
   }
 
-  /** True if both are here: then the driver need not be asked what they have done. */
+  /** True if both ends are in this process: then the driver need not be asked what they have done. */
   get isNear(): boolean {
     return this.consumer !== undefined && this.producer !== undefined;
   }
 
-  /** How many frames the consumer has acquired so far: the stream is asked where the consumer is elsewhere. */
+  /** How many frames the consumer has acquired so far. If it is in another process, the stream is asked. */
   consumedOf(stream: { readonly consumed: number }): number {
     return this.isNear ? this.consumed : stream.consumed;
   }
 
-  /** True if the stream takes one frame more. A mailbox always does. */
+  /** True if the stream takes another frame. A mailbox always does. */
   hasRoom(fifo: number, consumed: number): boolean {
     return fifo === 0 || this.presented - consumed < fifo;
   }
 
-  /** Where there is no new frame: true if the driver has the previous one, or may get a new one while it waits. */
+  /** With no new frame: true if the driver still has the previous one, or may get a new one during the wait. */
   mayAcquire(state: string, timeout: number | undefined): boolean {
     if (timeout === undefined) return false;
     return state === "old-frame" || (state === "empty" && timeout > 0 && !this.isNear);
   }
 
-  /** The consumer has one frame more: the next, or of a mailbox the newest; the previous one again, unless it is new. */
+  /** Counts a frame that the consumer has acquired: the next one (in a mailbox, the newest), or the previous one again. */
   acquire(fifo: number, isNew: boolean): void {
     this.acquired++;
     if (isNew) this.consumed = fifo > 0 ? this.consumed + 1 : this.presented;

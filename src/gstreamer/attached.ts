@@ -23,7 +23,10 @@ import { readMetas } from "./metas.ts";
 import { structs } from "./objects.ts";
 import type { UpstreamPool } from "./pool.ts";
 
-/** A frame over a new reference to a buffer of other code's: of the context that GStreamer's stands on, or GStreamer's. */
+/**
+ * A frame over a new reference to other code's buffer: of the context that GStreamer's was opened on, or GStreamer's
+ * own.
+ */
 export function attachedFrame(
   context: GStreamerContext,
   given: Given,
@@ -46,7 +49,7 @@ export function attachedFrame(
   return frame;
 }
 
-/** A frame over its memory: of the pool that it lies in, or GStreamer's own. */
+/** A frame over its memory: of the pool in which it lies, or GStreamer's own. */
 function frameInMemory(
   context: GStreamerContext,
   held: HeldBuffer,

@@ -51,7 +51,7 @@ export interface Caps {
   readonly address: Address;
   /** The kind of the stream: `"video/x-raw"`. */
   readonly name: string;
-  /** True where they say that the pixels are in textures of OpenGL's. */
+  /** True where they say that the pixels are in OpenGL's textures. */
   readonly areTextures: boolean;
   readonly pictures?: Pictures;
   readonly sound?: Sound;
@@ -159,7 +159,7 @@ function soundOf(caps: Address): Sound {
   const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
   const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
   const format = nameIn(SAMPLES, name);
-  if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are no elements.`, RESAMPLE);
+  if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are not elements.`, RESAMPLE);
   return {
     ...{ type: "audio", format, sampleRate: info.rate, channels: info.channels, bytesPerFrame: info.bpf },
     layout: info.layout === GST_AUDIO_LAYOUT_INTERLEAVED ? "interleaved" : "planar",
@@ -240,7 +240,7 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
   return info;
 }
 
-/** For more, GStreamer asks where each of them stands. */
+/** With more channels, GStreamer requires the position of each. */
 const MOST_CHANNELS = 64;
 
 /**

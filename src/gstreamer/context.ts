@@ -27,7 +27,7 @@ export interface GStreamerAttach extends MediaAttach {
 export interface GStreamerChoice {
   /**
    * `dmabuf`: buffers of dma-bufs are its frames, and go wherever those go. Left out, they are mapped for the CPU. Or an
-   * `EglContext` that was opened to be shared: the elements of a pipeline work with its textures, and buffers of OpenGL's
+   * `EglContext` that was opened to be shared: the elements of a pipeline work with its textures, and OpenGL's buffers
    * memory are its frames. Or a `VaapiContext`: the elements of VA-API work on its display, and their surfaces are its frames.
    */
   readonly on?: Context;
@@ -244,7 +244,7 @@ function onIn(choice: GStreamerChoice): Context | undefined {
   if (Object.hasOwn(NATIVE_MEMORY, context.api)) return context;
   throw checks.wrong(
     "on",
-    `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
+    `GStreamer's buffers are not frames of ${context.name} (${context.api}).`,
     "Pass dmabuf and map its frames to that, or an EglContext or a VaapiContext.",
   );
 }

@@ -25,5 +25,5 @@ export function outOfDrm(caps: string, drm: string): { readonly caps: string; re
   const format = imageFormatOf(fourccOf((code ?? "").padEnd(4)));
   const name = format === undefined ? undefined : formats.nameOf(format);
   if (name !== undefined) return { caps: caps.replace(FORMAT, `format=(string)${name}`), modifier: BigInt(modifier) };
-  throw checks.wrong("caps", `no format of samepage's is DRM's ${drm}.`, "Put vapostproc in front.");
+  throw checks.wrong("caps", `no samepage format is DRM's ${drm}.`, "Put vapostproc in front.");
 }

@@ -19,7 +19,7 @@ import { structs, unreference } from "./objects.ts";
 const CAN_SHARE = "gst_gl_context_can_share";
 const TARGET = "gst_gl_memory_get_texture_target";
 
-/** A context of GStreamer's own, with a thread of GStreamer's, which shares its textures with one of a program's. */
+/** GStreamer's own context, on a GStreamer thread, which shares its textures with the program's context. */
 export class SharedGl implements NativeMemory {
   readonly kinds = TEXTURES;
   readonly mapFlags = GST_MAP_GL; // which has its pixels in the texture
@@ -110,7 +110,7 @@ export class SharedGl implements NativeMemory {
       }
       if (gl.gst_gl_memory_get_texture_target(memory) !== GST_GL_TEXTURE_TARGET_2D) {
         const remedy = "Put glcolorconvert ! video/x-raw(memory:GLMemory),texture-target=2D in front.";
-        throw checks.wrong("pointer", "its texture is no GL_TEXTURE_2D.", remedy, TARGET);
+        throw checks.wrong("pointer", "its texture is not a GL_TEXTURE_2D.", remedy, TARGET);
       }
     }
     const context = structs.GstGLBaseMemory.copyOf(memories[0]).context as Address;

@@ -96,7 +96,10 @@ function given(buffer: Address, caps: unknown): Given {
   return { buffer, caps, memories, kinds, isWritable, moment: momentOf(buffer) };
 }
 
-/** In nanoseconds, 292 years. More is GST_CLOCK_TIME_NONE, or FFmpeg's number for no time, which its elements pass on. */
+/**
+ * In nanoseconds: 292 years. Above it lie GST_CLOCK_TIME_NONE and FFmpeg's number for no time, which its elements pass
+ * on.
+ */
 const LATEST = 2n ** 63n - 1n;
 
 function momentOf(buffer: Address): MediaFacts {
@@ -115,13 +118,13 @@ function momentOf(buffer: Address): MediaFacts {
 /** Memory that the CPU sees only in a copy, by GStreamer's names of its allocators, and what to put in front. */
 const ELSEWHERE: Readonly<Record<string, readonly [where: string, remedy: string]>> = {
   CUDAMemory: ["on a GPU of NVIDIA's", "cudadownload"],
-  VAMemory: ["in a surface of VA-API's", "vapostproc ! video/x-raw(memory:DMABuf)"],
-  VulkanMemory: ["in memory of Vulkan's", "vulkandownload"],
-  VulkanImageMemory: ["in an image of Vulkan's", "vulkandownload"],
-  VulkanBufferMemory: ["in a buffer of Vulkan's", "vulkandownload"],
+  VAMemory: ["in a VA-API surface", "vapostproc ! video/x-raw(memory:DMABuf)"],
+  VulkanMemory: ["in Vulkan's memory", "vulkandownload"],
+  VulkanImageMemory: ["in a Vulkan image", "vulkandownload"],
+  VulkanBufferMemory: ["in a Vulkan buffer", "vulkandownload"],
 };
 
-const IN_TEXTURES = ["in a texture of OpenGL's", "gldownload ! video/x-raw"] as const;
+const IN_TEXTURES = ["in an OpenGL texture", "gldownload ! video/x-raw"] as const;
 
 /** Names of allocators by their addresses: they are literals of plugins, which GStreamer never closes. */
 const kinds = new Map<bigint, string>();

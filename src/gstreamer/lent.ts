@@ -21,7 +21,7 @@ export const loans: NativeLoans = new NativeLoans("GStreamer");
 
 let quark: number | undefined;
 
-/** By which a GstMemory has what its end calls: its loan. */
+/** The quark under which a GstMemory holds its loan, which its end calls. */
 function loanQuark(): number {
   return quark ??= glib().g_quark_from_string(cString("samepage-loan"));
 }
@@ -34,7 +34,7 @@ export function isLent(memory: Address): boolean {
 /**
  * A new GstBuffer over a frame's memory. The caller keeps that until GStreamer has no reference to it.
  *
- * @throws {ArgumentError} for what is no frame of this context, and a format that GStreamer does not have.
+ * @throws {ArgumentError} for anything but a frame of this context, and a format that GStreamer does not have.
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame, access: Access): Loan<Address> {

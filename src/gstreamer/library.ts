@@ -35,7 +35,7 @@ function library<F>(part: string, file: string, symbols: Deno.ForeignLibraryInte
   return keptLibrary<F>({ api, candidates: libraryPaths(`lib${file}.so.0`), symbols, hint });
 }
 
-/** A library of GStreamer's besides its core: `family` returns one of the types that it registers. */
+/** A GStreamer library besides its core: `family` returns one of the types that it registers. */
 function part<F>(
   name: string,
   symbols: Deno.ForeignLibraryInterface,

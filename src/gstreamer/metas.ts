@@ -262,7 +262,7 @@ function structureOf([name, { structure = ABOUT[name], objectId: _, ...fields }]
   return newStructure(structure as string, Object.entries(fields).map(theirs), isReal);
 }
 
-/** Adds the meta of a dictionary that is no region's, if the process has such a meta. */
+/** Adds the meta of a dictionary that is not a region's, if the process has such a meta. */
 function addMeta(buffer: Address, entry: Entry): void {
   const [name, fields] = entry;
   const { gst_buffer_add_meta, gst_meta_get_info, gst_meta_info_is_custom } = gst();

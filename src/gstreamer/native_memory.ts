@@ -6,7 +6,7 @@ import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 export interface WrappedMemory {
   readonly memory: Address;
   readonly size: bigint;
-  /** From a row of a plane that begins with it to the next, where the picture itself has none. */
+  /** Bytes from row to row of the plane that begins with it, if the picture itself does not say. */
   readonly stride?: number;
 }
 
@@ -16,7 +16,7 @@ export const DMABUF = "dmabuf";
 /** OpenGL's memory, by GStreamer's names of its allocators. */
 export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemoryEGL"];
 
-/** Memory of GStreamer's that frames of another context's are made of, where a context of GStreamer's stands on that. */
+/** GStreamer's memory that frames of another context are made of, where the GStreamer context stands on that one. */
 export interface NativeMemory {
   /** GStreamer's names of such allocators. */
   readonly kinds: readonly string[];

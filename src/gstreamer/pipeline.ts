@@ -41,7 +41,7 @@ export interface SeekOptions {
 const SEEK: Names<SeekOptions> = { keyFrame: BOOLEAN };
 
 /**
- * A pipeline of GStreamer's: {@link GStreamerContext.launch} makes it. Its elements run on threads of their own. Whatever it
+ * A GStreamer pipeline: {@link GStreamerContext.launch} makes it. Its elements run on threads of their own. Whatever it
  * does when it is disposed, it is stopped, and all that it holds is given back; frames taken out of it live on.
  */
 export class Pipeline extends NativeObject {
@@ -166,14 +166,14 @@ export class Pipeline extends NativeObject {
   /**
    * A stream of frames into an appsrc of the description: `appsrc name=in`. A write has the pipeline play, and waits while
    * the source is full. The bytes are not copied: GStreamer keeps them, and they can be read and not written meanwhile. A
-   * frame over memory of samepage's ends once GStreamer has let go. `close` is the end of the stream; after `abort`, the
+   * frame over samepage's memory ends once GStreamer has let go. `close` is the end of the stream; after `abort`, the
    * pipeline is stopped, and calls that wait for it throw the reason.
    *
    * A frame of another size or format than the one before changes what the elements after it are told. `media.pts` and
    * `timeBase` say when it is shown; one without follows the one before, by `media.duration` or `media.frameRate`.
    *
-   * The stream's `write` throws a `PipelineError` if an element fails, an `ArgumentError` for what is no frame of this
-   * context or not later than the one before, and an `AccessError` if the bytes are lent for writing.
+   * The stream's `write` throws a `PipelineError` if an element fails, an `ArgumentError` for anything but a frame of
+   * this context or not later than the one before, and an `AccessError` if the bytes are lent for writing.
    *
    * @param info what the frames are: `imageInfo({ format: "NV12", width: 640, height: 480 })`
    * @throws {ArgumentError} if it has no such element, and for wrong options.

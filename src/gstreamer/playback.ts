@@ -101,7 +101,7 @@ export class Playback {
     const release = () => gst().gst_object_unref(element);
     if (gobject().g_type_check_instance_is_a(element, type) === 0) {
       release();
-      throw checks.wrong("name", `the element "${name}" is no ${kind}.`, named(kind, name));
+      throw checks.wrong("name", `the element "${name}" is not an ${kind}.`, named(kind, name));
     }
     this.#undo.unshift(release);
     return element;

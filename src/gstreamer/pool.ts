@@ -99,7 +99,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   /**
    * Makes the buffers that the elements wait for. It makes none for what has no size of its own, such as sound.
    *
-   * @throws {ArgumentError} for memory that allocates something else. The elements go on with memory of GStreamer's.
+   * @throws {ArgumentError} for memory that allocates something else. The elements go on with GStreamer's memory.
    */
   make(): void {
     this.#answer?.();
@@ -139,7 +139,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   }
 
   /**
-   * The frame over what a GstBuffer refers to; undefined if that is memory of GStreamer's.
+   * The frame over what a GstBuffer refers to; undefined if that is GStreamer's memory.
    *
    * @param held given back once the frame has ended
    */
@@ -157,7 +157,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
     if (this.#goOn === undefined) this.#ask?.();
   }
 
-  /** The pipeline has ended: no thread of GStreamer's still writes, but what it has sent on may live. */
+  /** The pipeline has ended: no GStreamer thread still writes, but what it has sent on may live. */
   end(): void {
     undoAll(this.#undo, "giving the buffers of a pipeline back");
   }

@@ -39,7 +39,7 @@ export function sizeFor(pad: Address, query: Address, rowAlign: number | undefin
   });
 }
 
-/** A GstVideoAlignment, which calls fill in: of the bytes of a row, these bits are 0. */
+/** A GstVideoAlignment, which calls fill in: a row's length has these bits clear. */
 function alignmentOf(rowAlign: number): DataView<ArrayBuffer> {
   const align = new DataView(new ArrayBuffer(GstVideoAlignment.size));
   const { stride_align: { offset } } = GstVideoAlignment.fields;

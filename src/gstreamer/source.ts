@@ -109,7 +109,7 @@ export class Source implements UnderlyingSink<Frame> {
     await this.#playback.ask(GST_STATE_NULL, why ?? new DOMException("The source was aborted.", "AbortError"));
   }
 
-  /** Is there no room for a frame? @throws where there never will be. */
+  /** True if there is no room for a frame. @throws if there never will be. */
   #isFull(): boolean {
     this.#assertTaking();
     return gstApp().gst_app_src_get_current_level_buffers(this.#source) >= this.#most;
@@ -157,7 +157,7 @@ function noMore(why: string): InteropError {
   return new InteropError(`The pipeline takes no more frames: ${why}.`, { api: "gstreamer", hint });
 }
 
-/** For how long a frame is shown, in nanoseconds. */
+/** How long a frame is shown, in nanoseconds. */
 function lengthOf(info: FrameInfo): bigint | undefined {
   const { media = {} } = info;
   if (media.duration !== undefined) return nanoseconds(media.duration, media, 0n);

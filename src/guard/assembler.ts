@@ -1,7 +1,7 @@
 import { Bytes } from "./bytes.ts";
 import type { Code, FrameRow } from "./x86_64.ts";
 
-// Jumps, without their distance of 32 bits.
+// Opcodes of jumps; a 32-bit distance follows.
 export const JMP: readonly number[] = [0xe9];
 export const JB: readonly number[] = [0x0f, 0x82];
 export const JAE: readonly number[] = [0x0f, 0x83];
@@ -17,7 +17,7 @@ export class Assembler {
   readonly #labels = new Map<string, number>();
   readonly #jumps: (readonly [end: number, label: string])[] = [];
 
-  /** Where an indirect call arrives: endbr64. */
+  /** endbr64: the target of an indirect call. */
   entry(): this {
     return this.op(0xf3, 0x0f, 0x1e, 0xfa);
   }
@@ -27,13 +27,13 @@ export class Assembler {
     return this;
   }
 
-  /** An instruction that ends with a number of 32 bits. */
+  /** An instruction that ends with a 32-bit immediate. */
   op32(bytes: readonly number[], value: number): this {
     this.#bytes.raw(...bytes).u32(value);
     return this;
   }
 
-  /** An instruction that ends with a number of 64 bits. */
+  /** An instruction that ends with a 64-bit immediate. */
   op64(bytes: readonly number[], value: bigint): this {
     this.#bytes.raw(...bytes).u64(value);
     return this;
@@ -50,7 +50,7 @@ export class Assembler {
     return this;
   }
 
-  /** How the frame stands from here on. */
+  /** The state of the stack frame from here on. */
   stands(state: FrameRow[1]): this {
     this.#frame.push([this.#bytes.length, state]);
     return this;

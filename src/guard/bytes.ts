@@ -24,7 +24,7 @@ export class Bytes {
     return this;
   }
 
-  /** A text as UTF-8 with a zero at the end. Returns where it begins. */
+  /** Adds a string as UTF-8 with a zero at its end. Returns where it begins. */
   cString(text: string): number {
     const at = this.#length;
     this.add(cString(text));
@@ -43,7 +43,7 @@ export class Bytes {
     return this.u32(Number(BigInt.asIntN(32, value))).u32(Number(BigInt.asIntN(32, value >> 32n)));
   }
 
-  /** An unsigned number as DWARF's LEB128: seven bits a byte, the lowest first. */
+  /** Adds an unsigned number as DWARF's LEB128: seven bits in each byte, the lowest first. */
   uleb(value: number): this {
     for (; value > 0x7f; value >>>= 7) this.raw(value & 0x7f | 0x80);
     return this.raw(value);

@@ -1,5 +1,5 @@
 /**
- * What the loader reads of a shared object: names, symbols, relocations.
+ * What the loader reads in a shared object: names, symbols, relocations.
  *
  * @module
  */
@@ -39,7 +39,7 @@ export interface Export {
 export interface Relocation {
   readonly at: number;
   readonly type: number;
-  /** The symbol of another library that it is about; undefined where it is about the object itself. */
+  /** The symbol of another library that it refers to; undefined if it refers to the object itself. */
   readonly symbol?: string;
 }
 
@@ -65,7 +65,7 @@ export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init:
     type: SHT_DYNSYM,
     bytes: () => symbols,
     link: ".dynstr",
-    info: 1, // the first that is not local
+    info: 1, // the index of the first symbol that is not local
     entrySize: Elf64_Sym.size,
   });
   const count = symbols.length / Elf64_Sym.size;
@@ -100,7 +100,7 @@ export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init:
   new BigUint64Array(dynamic.buffer).set(entries.flat().map(BigInt));
 }
 
-/** The symbols: none, as every table begins, then those of other libraries, then the object's own. */
+/** The symbol table: the null symbol, then symbols of other libraries, then the object's own. */
 function symbolTable(
   imports: readonly string[],
   exports: readonly Export[],
@@ -124,10 +124,10 @@ function symbolTable(
   return table;
 }
 
-/** One bucket, so that names need no hash: the loader compares them, which is quick for some hundreds. */
+/** One bucket, so that names need no hash: the loader compares them all, which is quick for some hundreds. */
 function hashTable(symbols: number): Uint8Array {
-  const table = new Bytes().u32(1).u32(symbols).u32(1); // one bucket, so many links; the bucket's first symbol
-  for (let i = 0; i < symbols; i++) table.u32(i === 0 || i === symbols - 1 ? 0 : i + 1); // each one's next
+  const table = new Bytes().u32(1).u32(symbols).u32(1); // number of buckets, number of chain links; the bucket's first symbol
+  for (let i = 0; i < symbols; i++) table.u32(i === 0 || i === symbols - 1 ? 0 : i + 1); // each symbol's successor
   return table.done();
 }
 

@@ -1,5 +1,5 @@
 /**
- * Writes a shared object: ELF of 64 bits, for x86-64. After the System V gABI; constants and structs are those of elf.h.
+ * Writes a shared object: 64-bit ELF for x86-64, by the System V gABI. Constants and structs are those of elf.h.
  *
  * @module
  */
@@ -27,10 +27,10 @@ import { ELFCLASS64, ELFDATA2LSB, ELFMAG0, PT_LOAD } from "../../ffi/libc/consta
 import { Elf64_Ehdr, Elf64_Phdr, type Elf64Phdr, writeElf64Phdr } from "../../ffi/libc/structs.ts";
 import { Bytes } from "./bytes.ts";
 
-/** What is mapped with permissions of its own begins on a page of its own. */
+/** Sections with different permissions begin on pages of their own. */
 const PAGE = 4096;
 
-/** Segments of their own, by the section that they are. */
+/** The types of segments that consist of one section, by the section's name. */
 const SEGMENTS: Readonly<Record<string, number>> = {
   ".dynamic": PT_DYNAMIC,
   ".eh_frame_hdr": PT_GNU_EH_FRAME,
@@ -43,9 +43,9 @@ export interface SectionInit {
   /** `SHF_…`, beside `SHF_ALLOC`. */
   readonly flags?: number;
   readonly bytes: (at: number) => Uint8Array;
-  /** How many bytes of memory it takes, where that is not how many it has in the file. */
+  /** Its size in memory, if that differs from its size in the file. */
   readonly size?: number;
-  /** Its alignment; eight unless given. */
+  /** Its alignment; eight if left out. */
   readonly align?: number;
   /** The name of the section that it refers to: the strings of symbols, the symbols of relocations. */
   readonly link?: string;
@@ -53,7 +53,7 @@ export interface SectionInit {
   readonly entrySize?: number;
 }
 
-/** A section that has its place. */
+/** A section with its place. */
 export interface Section extends Omit<SectionInit, "bytes"> {
   readonly flags: number;
   readonly align: number;
@@ -68,12 +68,12 @@ export class SharedObject {
   readonly #sections: Section[] = [];
   #end: number;
 
-  /** Leaves room for the headers: one segment for them, one for each change of permissions, and those of sections. */
+  /** Leaves the first page for the headers. */
   constructor() {
     this.#end = PAGE;
   }
 
-  /** Adds a section behind the others. Those with the same permissions are to follow each other. */
+  /** Adds a section after the others. Sections with the same permissions have to follow each other. */
   add(init: SectionInit): Section {
     const { flags = 0, align = 8 } = init;
     const previous = this.#sections.at(-1);
@@ -100,7 +100,7 @@ export class SharedObject {
     const namesName = names.cString(".shstrtab");
     const namesAt = this.#end;
     const headersAt = alignUp(namesAt + names.length, 8);
-    const count = named.length + 2; // one that is null, and the names
+    const count = named.length + 2; // with the null section, and that of the names
     const file = new Uint8Array(headersAt + count * Elf64_Shdr.size);
     const view = new DataView(file.buffer);
 
@@ -140,7 +140,7 @@ export class SharedObject {
       const { at } = sections[0];
       const size = sections.at(-1)!.at + sections.at(-1)!.bytes.length - at;
       segments.push(segment(PT_LOAD, permissions, { at, size, align: PAGE }));
-      // What is writable is so for the loader, which takes that away from whole pages.
+      // Only the loader writes. It makes whole pages read-only afterwards.
       if (permissions & PF_W) segments.push(segment(PT_GNU_RELRO, PF_R, { at, size: alignUp(size, PAGE), align: 1 }));
     }
     for (const section of own) segments.push(segment(SEGMENTS[section.name], permissionsOf(section), section));

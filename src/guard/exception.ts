@@ -6,7 +6,7 @@ import { libc } from "../core/native/libc.ts";
 import { lazyLibrary } from "../core/native/library.ts";
 import { CAUGHT, type Taken } from "./record.ts";
 
-/** The C++ runtime, the same that the guard's images need: its handlers of exceptions, opened on the first call. */
+/** Exception handling of the C++ runtime that the guard's images link to. It opens on the first call. */
 const cxxabi = lazyLibrary<CxxAbi>({
   api: "cxxabi",
   candidates: ["libstdc++.so.6"],
@@ -14,20 +14,20 @@ const cxxabi = lazyLibrary<CxxAbi>({
   hint: "Install it: apt install libstdc++6.",
 });
 
-/** The most bytes that are read of a text: a type's name, or what an exception says. */
+/** The most bytes that are read of a type's name or an exception's text. */
 const LONGEST_TEXT = 65536;
 
-/** Where `std::type_info` keeps the type's name, behind its table of virtual functions. */
+/** The offset of the name in `std::type_info`, after the pointer to its virtual table. */
 const NAME_OF_TYPE = 8n;
 
-/** The first character of the name of a type that is local to its library. */
+/** The first character of the name of a type that is local to its library: `*`. */
 const ASTERISK = 42;
 
-/** In a table of virtual functions: how far the whole object begins from this part of it; `what`, behind two destructors. */
+/** Offsets in a virtual table: the distance to the start of the whole object; `what`, after two destructors. */
 const OFFSET_TO_TOP = -16;
 const WHAT = 16;
 
-/** What is known of an exception. Its object lives only until the {@link ErrorOf} that gets it returns. */
+/** A caught exception. Its object lives only until the {@link ErrorOf} that gets it returns. */
 export interface Thrown {
   readonly api: string;
   readonly fn: string;
@@ -37,7 +37,7 @@ export interface Thrown {
   readonly object: Address;
 }
 
-/** Makes an error of an exception: an API reads more of its own. */
+/** Turns an exception into an error. An API can read more from its own exceptions. */
 export type ErrorOf = (thrown: Thrown) => Error;
 
 export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
@@ -47,7 +47,7 @@ export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
     codeName: type,
   });
 
-/** Handles an exception as C++ does, so that it is destroyed. Returns the error that is made of it. */
+/** Catches an exception as C++ does, which destroys it. Returns the error made of it. */
 export function caught({ clause, exception }: Taken, api: string, fn: string, errorOf: ErrorOf): Error {
   const { __cxa_begin_catch, __cxa_end_catch } = cxxabi();
   const part = __cxa_begin_catch(exception);
@@ -75,7 +75,7 @@ function typeName(): string {
   }
 }
 
-/** `what()` of a std::exception, which is a part of the object that was thrown: its first one, as a rule. */
+/** `what()` of a std::exception, which is a base of the thrown object, and usually its first. */
 function readStdException(part: Address): { object: Address; what: string } {
   const table = viewOf(viewOf(part).getBigUint64() as Address);
   const what = new Deno.UnsafeFnPointer(

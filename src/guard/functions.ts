@@ -7,10 +7,10 @@ import { addUnwindTables } from "./unwind.ts";
 import type { Code } from "./x86_64.ts";
 
 /**
- * Loads machine code, and returns where each function lies. It is never unloaded: other threads may run it. What the code
- * of C++ throws passes through functions that describe their frame.
- * @param prefix what the image's name begins with
- * @throws {NativeCallError} where the system lets no machine code in.
+ * Loads machine code, and returns the address of each function. It is never unloaded, because other threads may run it.
+ * C++ exceptions pass through functions that describe their frame.
+ * @param prefix the beginning of the image's name
+ * @throws {NativeCallError} if the system does not allow new machine code.
  */
 export function loadFunctions<Name extends string>(
   prefix: string,
@@ -32,7 +32,6 @@ function imageOf(soname: string, functions: Readonly<Record<string, Code>>): Uin
     needed: "libc.so.6",
     text,
     exports: codes.map(({ at, bytes }, i) => ({ name: symbolOf(names[i]), at, size: bytes.length })),
-    relocations: [],
   });
   return image.write();
 }

@@ -25,20 +25,20 @@ type Symbols = Deno.ForeignLibraryInterface;
 type Functions = Record<string, (...args: unknown[]) => unknown>;
 
 /**
- * Opens a C++ library so that an exception of its functions is a typed error. Where there can be no guard, the functions
+ * Opens a C++ library so that exceptions of its functions become typed errors. If it cannot be guarded, the functions
  * are called directly, and {@link guardOf} says why.
- * @param errorOf makes an error of an exception; {@link nativeCallErrorOf} by default
+ * @param errorOf turns an exception into an error; {@link nativeCallErrorOf} by default
  */
 export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
   return (path, symbols, api) => {
-    Deno.dlopen(path, {}); // Deno asks for the permission, and says in its own words why a library does not open
+    Deno.dlopen(path, {}); // so that Deno checks the permission, and reports why a library does not open
     try {
       const functions = wrapped(imageOf(path, symbols, api), symbols, api, errorOf);
       states.set(api, { guarded: true });
       return functions;
     } catch (error) {
       if (error instanceof PermissionError || error instanceof Deno.errors.NotCapable) throw error;
-      const functions = Deno.dlopen(path, symbols).symbols; // it throws where a symbol is missing
+      const functions = Deno.dlopen(path, symbols).symbols; // throws if a symbol is missing
       states.set(api, { guarded: false, reason: messageOf(error) });
       return functions;
     }
@@ -53,7 +53,7 @@ function imageOf(path: string, symbols: Symbols, api: string): string {
 }
 
 function targetsIn(path: string, symbols: Symbols, api: string): GuardTarget[] {
-  const library = openLibrary(path, RTLD_NOLOAD); // it is open: this finds it, and keeps it loaded
+  const library = openLibrary(path, RTLD_NOLOAD); // finds the open library, and keeps it loaded
   if (library === undefined) throw new InteropError(`The loader does not find ${path} again.`, { api, fn: "dlopen" });
   const targets = new Map<string, GuardTarget>();
   for (const [key, symbol] of Object.entries(symbols)) {
@@ -80,7 +80,7 @@ function argumentsOf(symbol: Symbols[string], key: string, api: string): number 
   );
 }
 
-/** The thunks of an image, each in a wrapper that throws what it has caught. */
+/** The thunks of an image, each in a wrapper that throws what the thunk has caught. */
 function wrapped(image: string, symbols: Symbols, api: string, errorOf: ErrorOf): Record<string, unknown> {
   const own = { [RECORD_FUNCTION]: { parameters: [], result: "u64" } } as const;
   const { [RECORD_FUNCTION]: recordAddress, ...thunks } = Deno.dlopen(image, { ...symbols, ...own })
@@ -92,6 +92,6 @@ function wrapped(image: string, symbols: Symbols, api: string, errorOf: ErrorOf)
     if (clause[0] !== 0) throw caught(record.take(), api, fn, errorOf);
     return result;
   };
-  // One that is optional and missing is null.
+  // A missing optional function is null.
   return Object.fromEntries(Object.entries(thunks).map(([fn, thunk]) => [fn, thunk && wrap(fn, thunk)]));
 }

@@ -1,5 +1,5 @@
 /**
- * The guard's image: a shared object of thunks, one a function.
+ * The guard's image: a shared object with a thunk for each function.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export const RECORD_FUNCTION = "samepage_guard_record";
 
 const RUNTIME = "libstdc++.so.6";
 
-/** How many words the loader fills in. The last two are one `tls_index`. */
+/** How many words the loader fills in. The last two are a `tls_index`. */
 const WORDS = 5;
 
 export function guardImage(soname: string, targets: readonly GuardTarget[]): Uint8Array<ArrayBuffer> {
@@ -70,7 +70,7 @@ export function guardImage(soname: string, targets: readonly GuardTarget[]): Uin
       { at: personality, type: R_X86_64_64, symbol: "__gxx_personality_v0" },
       { at: stdException, type: R_X86_64_64, symbol: "_ZTISt9exception" },
       { at: tlsGetAddr, type: R_X86_64_64, symbol: "__tls_get_addr" },
-      { at: recordIndex, type: R_X86_64_DTPMOD64 }, // the image's own; the record is its first variable, so 0 follows
+      { at: recordIndex, type: R_X86_64_DTPMOD64 }, // of this image; the record is its first variable, so the offset that follows is 0
     ],
   });
   return image.write();

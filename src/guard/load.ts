@@ -7,12 +7,12 @@ import { openingOf } from "../core/native/library.ts";
 import { cString, textAt } from "../core/native/text.ts";
 
 /**
- * Loads an image under a name that is made of what is in it, unless the process has it already. It is never unloaded,
- * for an exception may be on its way through it.
- * @param prefix what the name begins with
- * @param make the image of a name
+ * Loads an image under a name made of its content, unless the process has it already. It is never unloaded, because an
+ * exception may be passing through it.
+ * @param prefix the beginning of the name
+ * @param make makes the image for a name
  * @returns the name that it can be opened by
- * @throws {NativeCallError} where the system refuses: no memfd, or none that may be executed.
+ * @throws {NativeCallError} if the system refuses a memfd, or an executable one.
  */
 export function loadImage(prefix: string, make: (soname: string) => Uint8Array<ArrayBuffer>): string {
   const unnamed = make(prefix);
@@ -22,9 +22,9 @@ export function loadImage(prefix: string, make: (soname: string) => Uint8Array<A
   return soname;
 }
 
-/** `fingerprint`: what the name is made of, digits to the base of 16. */
+/** @param fingerprint the hexadecimal digits in the name */
 function load(soname: string, fingerprint: string, image: () => Uint8Array<ArrayBuffer>): void {
-  // Another isolate may do the same meanwhile: then there are two, which are the same, and either is found.
+  // Another isolate may do the same meanwhile. The two images are then equal, and it does not matter which is found.
   if (openLibrary(soname, RTLD_NOLOAD) !== undefined) return;
   const bytes = image();
   const fd = libc().memfd_create(cString(soname), MFD_CLOEXEC);
@@ -40,7 +40,7 @@ function load(soname: string, fingerprint: string, image: () => Uint8Array<Array
   }
 }
 
-/** Undefined where it cannot be opened. */
+/** Opens a library; undefined if that fails. */
 export function openLibrary(path: string, flags = 0): Address | undefined {
   const { dlopen } = libc();
   if (dlopen === null) throw new InteropError("This C library keeps dlopen elsewhere.", { api: "libc", fn: "dlopen" });
@@ -51,7 +51,7 @@ export function addressOfSymbol(library: Address, name: string): Address | undef
   return libc().dlsym?.(library, cString(name)) || undefined;
 }
 
-/** A function of a library that is open already: it stays so. @throws {InteropError} if either is not there. */
+/** A function of an open library, which stays open. @throws {InteropError} if either does not exist. */
 export function symbolIn(path: string, name: string): Address {
   const library = openLibrary(path, RTLD_NOLOAD);
   const address = library === undefined ? undefined : addressOfSymbol(library, name);
@@ -59,13 +59,16 @@ export function symbolIn(path: string, name: string): Address {
   throw new InteropError(`The loader does not find ${name} in ${path}.`, { api: "libc", fn: "dlsym" });
 }
 
-/** Functions of a library that samepage has opened, by their names, for machine code. @throws {InteropError} if one is not there. */
+/**
+ * Addresses of functions of a library that samepage has opened, for machine code.
+ * @throws {InteropError} if one is missing.
+ */
 export function functionsOf<N extends string>(api: string, ...names: readonly N[]): Record<N, Address> {
   const { path } = openingOf(api)!;
   return Object.fromEntries(names.map((name) => [name, symbolIn(path!, name)])) as Record<N, Address>;
 }
 
-/** The loader takes what it knows by a path for that file, though the number may be another file's by now. */
+/** A path that is unique for the content: the loader remembers files by path, although the fd's number may be reused. */
 function pathOf(fd: number, fingerprint: string): string {
   const bits = BigInt(`0x${fingerprint}`).toString(2);
   return `/proc/self/fd${bits.replaceAll("0", "/").replaceAll("1", "/.")}/${fd}`;

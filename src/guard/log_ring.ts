@@ -8,24 +8,24 @@ import { loadFunctions } from "./functions.ts";
 import { isMachine } from "./machine.ts";
 import type { Code } from "./x86_64.ts";
 
-/** The ring's parts, in bytes: the least important level that is kept, the number of lines so far, and the lines. */
+/** Offsets in the ring: the least important level that is kept, the number of lines so far, and the lines. */
 const RING = { level: 0, next: 4, lines: 64 } as const;
-/** A line: its number from 1 on, once all of it is there, and its text. Both are powers of two, for the machine code. */
+/** A line is its number, counted from 1 and written last, and its text. Powers of two, for the machine code. */
 const [LINES, LINE, TEXT] = [64, 256, 8];
 const BYTES = RING.lines + LINES * LINE;
 
-/** So many texts are reported until {@link LogRing.begin} is called: a damaged file may have thousands. */
+/** How many texts are reported between calls of {@link LogRing.begin}: a damaged file may cause thousands. */
 const MOST = 10;
 
 /** The bytes of a line's text, with the 0 at its end. */
 const TEXT_BYTES = LINE - TEXT;
 
 /**
- * What a library logs on any thread, where no JavaScript runs, as warnings: its callback writes the lines into a ring by
- * machine code, each call into the next line, also while other threads write theirs.
+ * Turns what a library logs on threads without JavaScript into warnings. Its callback is machine code, which writes into
+ * a ring: each call takes the next line, also while other threads write theirs.
  */
 export class LogRing {
-  /** The library's name, which each warning begins with. */
+  /** The library's name, with which each warning begins. */
   readonly #library: string;
   readonly #words: Uint32Array<ArrayBuffer>;
   readonly #bytes: Uint8Array<ArrayBuffer>;
@@ -35,10 +35,11 @@ export class LogRing {
   readonly #reported = new Set<string>();
 
   /**
-   * Makes one for good, since any thread may write to it; undefined where no machine code may run.
+   * Makes a ring that is never freed, because any thread may write to it; undefined if no machine code may run.
    *
-   * @param write the instructions that write the text: the library's callback has its arguments in rdi, rdx and rcx as C
-   * passes them, and a level in esi. `r8` is where the text goes, `r9d` is {@link TEXT_BYTES}, and 16 bytes at `rsp` are free
+   * @param write adds the instructions that write the text. The callback's arguments are in rdi, rdx and rcx as C passes
+   * them, and the level in esi. `r8` is the address of the text, `r9d` is {@link TEXT_BYTES}, and 16 bytes at `rsp` are
+   * free
    */
   static open(library: string, write: (code: Assembler) => void): LogRing | undefined {
     if (!isMachine()) return undefined;
@@ -59,17 +60,17 @@ export class LogRing {
     this.#words = new Uint32Array(this.#bytes.buffer);
   }
 
-  /** Lines of a level up to this one are kept from now on. */
+  /** Keeps lines up to this level from now on. */
   keep(level: number): void {
     this.#words[RING.level / 4] = level;
   }
 
-  /** Each text is reported once more. */
+  /** Lets each text be reported again. */
   begin(): void {
     this.#reported.clear();
   }
 
-  /** Warns of what the library has said since the last call; it costs nothing where that is nothing. */
+  /** Warns about what the library has logged since the last call, if anything. */
   report(clean: (line: string) => string): void {
     for (const next = Atomics.load(this.#words, RING.next / 4); this.#read !== next;) {
       const number = (this.#read + 1) >>> 0;
@@ -78,7 +79,7 @@ export class LogRing {
       if (!isThere() && next - this.#read <= LINES) return; // it is still being written
       const line = this.#bytes.slice(at + TEXT, at + LINE);
       if (isThere()) this.#warn(clean(new TextDecoder().decode(line.subarray(0, line.indexOf(0)))));
-      this.#read = number; // where it is not there, a later line has taken its place
+      this.#read = number; // if it is not there, a later line has taken its place
     }
   }
 
@@ -96,7 +97,7 @@ function callbackCode(ring: Address, write: (code: Assembler) => void): Code {
   const code = new Assembler();
   code.entry();
   code.op64([0x48, 0xb8], ring); // movabs rax, ring
-  code.op(0x44, 0x0f, 0xb6, 0xc6); // movzx r8d, sil: the level without what its other bytes say
+  code.op(0x44, 0x0f, 0xb6, 0xc6); // movzx r8d, sil: the level, without flags in its other bytes
   code.op(0x44, 0x3b, 0x40, RING.level).jump(JA, "done"); // cmp r8d, [rax + level]
   code.op(0x55).stands("pushed"); // push rbp
   code.op(0x48, 0x89, 0xe5).stands("framed"); // mov rbp, rsp

@@ -1,11 +1,11 @@
 import { type ErrorFields, InteropError } from "../core/errors.ts";
 
-/** True where machine code of samepage's is for this machine. */
+/** True if samepage has machine code for this machine. */
 export function isMachine(): boolean {
   return Deno.build.os === "linux" && Deno.build.arch === "x86_64";
 }
 
-/** @param what what does its work by machine code, for messages: `"The guard"` @throws {InteropError} on other machines. */
+/** @param what what needs machine code, for messages: `"The guard"` @throws {InteropError} on other machines. */
 export function assertMachine(what: string, fields: ErrorFields): void {
   if (isMachine()) return;
   const { os, arch } = Deno.build;

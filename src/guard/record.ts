@@ -1,6 +1,6 @@
 /**
- * What the thunks leave behind. Each thread has a record of its own for each image: which clause has caught an
- * exception, 0 where none was thrown (64 bits), and the exception's address (64 bits).
+ * What thunks leave behind. Each thread has a record for each image: the clause that caught an exception, 0 if none was
+ * thrown (64 bits), and the exception's address (64 bits).
  *
  * @module
  */
@@ -9,20 +9,20 @@ import type { Address } from "../../ffi/address.ts";
 export const RECORD_SIZE = 16;
 
 export const CAUGHT = {
-  /** It is derived from std::exception. */
+  /** The exception derives from std::exception. */
   STD_EXCEPTION: 1,
   ANY: 2,
 } as const;
 
 export interface Taken {
   readonly clause: number;
-  /** Its address, as the unwinder knows it: that of an `_Unwind_Exception`. */
+  /** The address of its `_Unwind_Exception`. */
   readonly exception: Address;
 }
 
-/** The record of this thread, which an isolate never leaves. */
+/** The record of this thread: an isolate stays on its thread. */
 export class ThrowRecord {
-  /** Its first word is the clause. It is public, for it is asked after every call. */
+  /** The clause, in the first word. It is public because it is read after every call. */
   readonly clause: Int32Array;
   readonly #exception: BigUint64Array;
 

@@ -1,6 +1,6 @@
 /**
- * Functions that drivers hand out by their addresses, on Deno's fast path. A call by a pointer takes Deno 1.7 µs; a
- * library's function costs some nanoseconds. So a library is made: a shared object in memory, with a jump to each address.
+ * Functions that drivers hand out by address, on Deno's fast path. A call by pointer takes Deno 1.7 µs, and a library's
+ * function some nanoseconds. So this makes a library: a shared object in memory, with a jump to each address.
  *
  * @module
  */
@@ -9,15 +9,16 @@ import type { AddressLink } from "../core/native/library.ts";
 import { addDynamicTables } from "./dynamic.ts";
 import { SharedObject } from "./elf.ts";
 import { loadImage } from "./load.ts";
+import { isMachine } from "./machine.ts";
 import { addDynamicSection, addText } from "./sections.ts";
 import { jump } from "./x86_64.ts";
 
-/** What the image for some addresses offers: an API asks for the same functions again with each device. */
+/** The functions of each image: an API asks for the same addresses again with each device. */
 const opened = new Map<string, Record<string, unknown>>();
 
-/** Makes functions of addresses; undefined where there is no machine code for this machine, or it refuses ours. */
+/** Makes functions of addresses; undefined if there is no machine code for this machine, or the system refuses it. */
 export const byStubs: AddressLink = (api, symbols, addresses) => {
-  if (Deno.build.os !== "linux" || Deno.build.arch !== "x86_64" || addresses.size === 0) return undefined;
+  if (!isMachine() || addresses.size === 0) return undefined;
   try {
     const key = [api, ...addresses].join();
     const known = opened.get(key);

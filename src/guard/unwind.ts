@@ -1,6 +1,6 @@
 /**
- * What the unwinder reads of a piece of code: how each frame is left (.eh_frame, with .eh_frame_hdr to find it), and
- * where exceptions land (.gcc_except_table). After the DWARF standard, chapter 6.4, the Linux Standard Base's chapter
+ * What the unwinder reads about a piece of code: how to unwind each frame (.eh_frame, with .eh_frame_hdr to find it),
+ * and where exceptions land (.gcc_except_table). By the DWARF standard, chapter 6.4, the Linux Standard Base's chapter
  * on exception frames, and "Itanium C++ ABI: Exception Handling".
  *
  * @module
@@ -33,10 +33,10 @@ const DEF_CFA = 0x0c;
 const DEF_CFA_OFFSET = 0x0e;
 const OFFSET = 0x80;
 
-/** A word of the stack, downwards: saved registers are counted in these. */
+/** The unit in which offsets of saved registers count: a word, downwards. */
 const DATA_ALIGNMENT = 0x78; // -8 as a signed LEB128
 
-/** What is said where a frame begins to stand so. The CFA is the stack pointer before the call. */
+/** The rules at the beginning of each state of a frame. The CFA is the stack pointer before the call. */
 const RULES: Readonly<Record<FrameRow[1], readonly number[]>> = {
   pushed: [DEF_CFA_OFFSET, 16, OFFSET | RBP, 2],
   framed: [DEF_CFA, RBP, 16],
@@ -45,7 +45,9 @@ const RULES: Readonly<Record<FrameRow[1], readonly number[]>> = {
 
 const TYPES_SIZE = 8;
 
-/** The actions of every function, tried in this order: the clause, then where the next action lies, from there. */
+/**
+ * The actions of every function, in the order in which they are tried: a clause, then the distance to the next action.
+ */
 const ACTIONS = [CAUGHT.STD_EXCEPTION, 1, CAUGHT.ANY, 0];
 
 export interface Words {
@@ -54,8 +56,8 @@ export interface Words {
 }
 
 /**
- * Adds the tables of these functions, which are in the order of their addresses.
- * @param words where exceptions land in them; undefined for functions that let every exception pass
+ * Adds the tables for these functions, which are in the order of their addresses.
+ * @param words the words that catching needs; undefined for functions that let every exception pass
  */
 export function addUnwindTables(image: SharedObject, codes: readonly PlacedCode[], words?: Words): void {
   const add = (name: string, bytes: (at: number) => Bytes) =>
@@ -67,7 +69,7 @@ export function addUnwindTables(image: SharedObject, codes: readonly PlacedCode[
   add(".eh_frame_hdr", (at) => frameIndex(codes, at, frames.at, entries));
 }
 
-/** All of a function's exceptions land on its landing pad, by one of two clauses. `parts`: where each one's part is. */
+/** All exceptions of a function land on its landing pad, by one of two clauses. Adds to `parts` where each part lies. */
 function exceptTable(codes: readonly PlacedCode[], at: number, stdException: number, parts: number[]): Bytes {
   const table = new Bytes();
   for (const code of codes) {
@@ -82,7 +84,9 @@ function exceptTable(codes: readonly PlacedCode[], at: number, stdException: num
   return table;
 }
 
-/** How each function's frame is left, and where its part of .gcc_except_table is. `entries`: where each one's is. */
+/**
+ * How to unwind each function's frame, and where its part of .gcc_except_table lies. Adds to `entries` where each lies.
+ */
 function frameTable(
   codes: readonly PlacedCode[],
   at: number,
@@ -100,7 +104,7 @@ function frameTable(
   entry((cie, here) => {
     const catches = personality !== undefined;
     cie.u32(0).raw(1); // a CIE, version 1
-    cie.add(new TextEncoder().encode(catches ? "zPLR\0" : "zR\0")); // what it says besides
+    cie.add(new TextEncoder().encode(catches ? "zPLR\0" : "zR\0")); // its augmentation
     cie.uleb(1).raw(DATA_ALIGNMENT).uleb(RETURN_ADDRESS);
     cie.uleb(catches ? 1 + 4 + 1 + 1 : 1); // the bytes of P, L and R
     if (catches) cie.raw(INDIRECT).u32(personality - (here + cie.length)).raw(RELATIVE); // L: how they point to parts

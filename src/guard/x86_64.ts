@@ -5,7 +5,7 @@
  */
 import { Bytes } from "./bytes.ts";
 
-// In Intel's order: the destination first. The opcodes here stand without their operands.
+// In Intel's syntax: the destination comes first. These are opcodes without their operands.
 export const PUSH_RBP: readonly number[] = [0x55]; // push rbp
 export const MOV_RBP_RSP: readonly number[] = [0x48, 0x89, 0xe5]; // mov rbp, rsp
 const SUB_RSP_8 = [0x48, 0x83, 0xec, 0x08]; // sub rsp, 8
@@ -24,28 +24,31 @@ const POP_AT_RAX = [0x8f, 0x00]; // pop qword ptr [rax]
 const POP_AT_RAX_8 = [0x8f, 0x40, 0x08]; // pop qword ptr [rax + 8]
 const XOR_EAX_EAX = [0x31, 0xc0]; // xor eax, eax
 
-/** `int3`, the filling between functions: running into it is a trap. */
+/** `int3`, the padding between functions: executing it traps. */
 export const INT3 = 0xcc;
 
-/** Integers (pointers are some) and floats that travel in registers; the others lie on the stack, eight bytes each. */
+/**
+ * How many integers and pointers, and how many floats, travel in registers. The others take eight bytes each on the
+ * stack.
+ */
 const INTEGER_REGISTERS = 6;
 const FLOAT_REGISTERS = 8;
 
-/** Where the first of the others lies, above the saved rbp and the return address. */
+/** The offset of the first argument on the stack, above the saved rbp and the return address. */
 const FIRST_ON_STACK = 16;
 
-/** How the frame stands from an offset on: rbp saved, rbp the frame's base, both given back. */
+/** The state of the stack frame from an offset on: rbp saved; rbp the frame's base; both restored. */
 export type FrameRow = readonly [offset: number, state: "pushed" | "framed" | "left"];
 
 export interface Code {
   readonly bytes: Uint8Array;
-  /** Where an exception lands, in bytes from the start; undefined where none can come by. */
+  /** Where exceptions land, in bytes from the start; undefined if they pass through. */
   readonly landingPad?: number;
-  /** How the frame stands, in the order of the offsets. */
+  /** The states of the frame, in the order of their offsets. */
   readonly frame: readonly FrameRow[];
 }
 
-/** How many arguments lie on the stack; undefined where a thunk cannot pass them on: structs by value. */
+/** How many arguments lie on the stack; undefined if a thunk cannot pass them on, as structs by value. */
 export function argumentsOnStack({ parameters, result }: Deno.ForeignFunction): number | undefined {
   if ([...parameters, result].some(isStruct)) return undefined;
   const floats = parameters.filter((type) => type === "f32" || type === "f64").length;
@@ -53,9 +56,9 @@ export function argumentsOnStack({ parameters, result }: Deno.ForeignFunction): 
 }
 
 export interface CodeWords {
-  /** Two words, a `tls_index`: they say which of a thread's variables the record is. */
+  /** The `tls_index` of the record among a thread's variables: two words. */
   readonly recordIndex: number;
-  /** The word that holds the address of `__tls_get_addr`, which returns the address of the record in this thread. */
+  /** The word with the address of `__tls_get_addr`, which returns the address of this thread's record. */
   readonly tlsGetAddr: number;
 }
 
@@ -64,9 +67,9 @@ function isStruct(type: Deno.NativeResultType): boolean {
 }
 
 /**
- * A function that calls another one and lets no exception out. It has the other's own parameters and result: arguments
- * in registers stay there, those on the stack are copied. An exception lands behind the code's end, with its address in
- * rax, and in rdx which clause of the tables has caught it: they go into this thread's record.
+ * A function that calls another one and catches its exceptions. It has the other's parameters and result: arguments in
+ * registers stay there, and those on the stack are copied. An exception lands after the normal end, with its address in
+ * rax and the clause that caught it in rdx. Both go into this thread's record.
  * @param target the function's address
  * @param onStack how many of its arguments lie on the stack
  * @param at the address of the code itself
@@ -100,7 +103,7 @@ export function thunk(target: bigint, onStack: number, at: number, words: CodeWo
   return { bytes: code.done(), landingPad, frame };
 }
 
-/** A function that goes on in another one: same parameters, same result, same frame. */
+/** A function that jumps to another one: same parameters, same result, same frame. */
 export function jump(target: bigint): Code {
   return { bytes: new Bytes().raw(...MOVABS_R11).u64(target).raw(...JMP_R11).done(), frame: [] };
 }
@@ -112,7 +115,7 @@ export function recordFunction(at: number, words: CodeWords): Code {
   return { bytes: code.done(), frame: [] };
 }
 
-/** An instruction with an address, which it gives from its own end. */
+/** An instruction with an address relative to its own end. */
 function ripRelative(code: Bytes, instruction: readonly number[], at: number, address: number): void {
   code.raw(...instruction);
   code.u32(address - (at + code.length + 4));

@@ -88,7 +88,7 @@ const FRAME_OPTIONS: Names<FrameAllocation> = {
  * ```
  */
 export class HostContext extends PermanentContext<HostTensor> implements MemoryTarget<HostTensor> {
-  /** It shows its memory, and takes others', by address; or by an fd, where it lies in a memfd. */
+  /** Exports its memory and imports others' memory by address; memory in a memfd also by its fd. */
   readonly ports: Memory<HostTensor, Address> = {
     exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
     imports: [{ kind: "host-pointer" }, { kind: "host-view" }, { kind: "memfd" }],
@@ -98,7 +98,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     addressOf: firstElement,
   };
 
-  /** Its tensors by their addresses. For DLPack. */
+  /** Its tensors by address, for DLPack. */
   readonly arrays: Arrays = {
     ordinal: 0,
     placeOf: (tensor) => ({ handle: (tensor as HostTensor).address, byteOffset: 0, memory: "host" }),
@@ -222,7 +222,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * The memfd has to be sealed against shrinking (`F_SEAL_SHRINK`). If the fd was opened for reading only, or the memfd is
    * sealed against writers, the tensor is for `"read"`, and a write into its view ends the process.
    *
-   * @throws {ArgumentError} for an fd that is no such memfd, is too short, or must not be written.
+   * @throws {ArgumentError} for an fd that is not such a memfd, is too short, or must not be written.
    * @throws {LayoutError} for a wrong layout.
    * @throws {NativeCallError} EBADF if the fd is not open.
    *
@@ -245,15 +245,16 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   }
 
   /**
-   * A fence for something that this program does itself: it is reached when the promise settles, and fails where that
-   * rejects. Work that is submitted `after` it starts then; OpenCL waits for it on the device.
+   * A fence for something that this program does itself: it is reached when the promise settles, and fails if the
+   * promise rejects. Work submitted `after` it starts then; OpenCL waits for it on the device.
    *
-   * The promise must settle without this fence. If it waits for the fence itself, or for work behind it, neither ever ends:
-   * `resolve(fence)` of its own promise, or `queue.waitFor(host.signal(step()))` where the async function `step` awaits or
-   * returns a fence that `queue` gives after that wait. JavaScript does not let samepage see what a promise waits for, so
-   * there is no error. Take the fences that `step` waits for before the wait, or return `{ fence }`.
+   * The promise must settle without this fence. If it waits for the fence itself, or for work behind it, neither ever
+   * ends. Two ways to do that by mistake are `resolve(fence)` of the same promise, and `queue.waitFor(host.signal(step()))`
+   * where the async function `step` awaits or returns a fence that `queue` gives after that wait. samepage cannot see
+   * what a promise waits for, so there is no error. Take the fences that `step` waits for before the wait, or return
+   * `{ fence }`.
    *
-   * @throws {ArgumentError} for what is no promise.
+   * @throws {ArgumentError} for anything but a promise.
    *
    * @example
    * ```ts
@@ -292,7 +293,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
 
 const checks: Checks = new Checks("host");
 
-/** A block for so many bytes, in elements of at most `element` bytes. */
+/** Maps a block of at least `byteLength` bytes; the largest element has `element` bytes. */
 function mapped(byteLength: number, element: number, placement: Placement): MappedBlock {
   const { align, sharable = false, guard = false } = placement;
   checks.assertBooleans({ sharable, guard });
@@ -303,7 +304,7 @@ function startOf({ address, start }: MappedBlock): Address {
   return (address + BigInt(start)) as Address;
 }
 
-/** Where a layout ends, with the padding of its last row, which images use. */
+/** Where a layout ends, including the padding of its last row: images use it. */
 function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
   return byteOffset + Math.max(byteLength, shape.length === 0 ? 0 : shape[0] * strides[0]);
 }

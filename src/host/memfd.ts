@@ -41,7 +41,7 @@ const checks = new Checks("host");
 /** The key of an allocation's attachment: its block, which is a memfd. */
 const KEY = {};
 
-/** The allocation of a new block. If that is a memfd, attaching it gives a peer of its tensors. */
+/** The allocation of a new block. If the block is a memfd, a tensor attached by its fd is a peer of its tensors. */
 export function allocationOf(block: MappedBlock): Allocation {
   const { memfd, address } = block;
   if (memfd === undefined) return new Allocation(block);
@@ -55,7 +55,7 @@ function ofFile(block: FileBlock): Allocation {
   return allocation;
 }
 
-/** Why these bytes have no fd; undefined if they have one. */
+/** The reason why these bytes have no fd; undefined if they have one. */
 export function refuseAsMemfd({ allocation }: ByteRange): Reason | undefined {
   if (allocation.findAttachment(KEY) !== undefined) return undefined;
   return {
@@ -77,9 +77,9 @@ export function exportMemfd({ name, grant: { allocation, start } }: HostTensor, 
 }
 
 /**
- * The memory of a port, mapped once for all fds of its file. What is only read is mapped for reading, and for writing from
- * the first that writes; then it is law 3 that protects it.
- * @throws {ArgumentError} if it is no memfd, could shrink, is shorter than the port says, or must not be written.
+ * The memory of a port, mapped once for all fds of its file. It is mapped for reading until a first import writes; from
+ * then on law 3 protects it.
+ * @throws {ArgumentError} if it is not a memfd, could shrink, is shorter than the port says, or must not be written.
  */
 export function importMemfd(port: Port, access: Access): Imported<Address> {
   const { offset, byteLength } = port;
@@ -109,14 +109,14 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
   }, undo);
 }
 
-/** Another API took the memfd first: the CPU's mapping lasts as long as the allocation, as one of host memory does. */
+/** Maps a memfd that another API imported first: the CPU's mapping lasts as long as the allocation. */
 function joined(allocation: Allocation, block: FileBlock): FileBlock {
   const countOff = counted(block.kind, () => {});
   allocation.beforeFree((fate) => undoAll([() => block.free(fate), countOff], "giving a memfd back"));
   return allocation.attachment(KEY, () => block);
 }
 
-/** It closes the fd. */
+/** Maps the block, which owns the fd from now on. */
 function mappedBlock(
   fd: number,
   memfd: Memfd,
@@ -130,7 +130,7 @@ function mappedBlock(
   return mapMemfd(fd, isOnlyRead ? { ...memfd, mode: "read" } : memfd, range, isKnown);
 }
 
-/** A tensor or a frame over the memfd of another process, or of a library. The caller keeps its own fd. */
+/** A tensor or a frame over the memfd of another process or library. The caller keeps its own fd. */
 export function attachMemfd(
   target: MemoryTarget<HostTensor>,
   fd: number,
@@ -161,14 +161,14 @@ function planesOf(given: FrameInMemfd): Omit<Received, "access"> {
 
 export const MEMFD = "host.memfd";
 
-/** Longer memfds are mapped only in the part that is meant: their owner need not have the memory that it promises. */
+/** Of longer memfds only the part in use is mapped: their owner need not have the memory that it promises. */
 const LONGEST_WHOLE = 2 ** 30;
 
 export interface FileBlock extends Block {
   readonly memfd: Memfd;
-  /** The address of some of its bytes, which are mapped from now on. */
+  /** The address of some of its bytes, which are mapped on the first call. */
   addressOf(range: FileRange): Address;
-  /** Memory that could only be read can be written from now on, by another fd of its file, which it takes over. */
+  /** Makes memory that could only be read writable, by another fd of its file. Takes the fd over. */
   allowWrites?(fd: number, memfd: Memfd): void;
 }
 
@@ -183,14 +183,14 @@ interface Part extends FileRange {
 }
 
 /**
- * A foreign memfd. It has an address where all of it is mapped: because it is short, or all of it is meant. Takes the fd
- * over, even if it fails.
- * @param meant what is mapped at once
- * @param isKnown true if another API's allocation has its bytes, which are known by no address
+ * A foreign memfd. The block has an address if all of it is mapped: because it is short, or all of it is in use. Takes
+ * the fd over, even if it fails.
+ * @param meant the part that is mapped at once
+ * @param isKnown true if another API's allocation has these bytes, so that it knows no address of them
  * @throws {ArgumentError} if there are too many mappings already, or too few addresses are left.
  * @throws {NativeCallError} if the kernel does not map it.
  */
-export function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: boolean): FileBlock {
+function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: boolean): FileBlock {
   const { byteLength } = memfd;
   const isWhole = byteLength <= LONGEST_WHOLE || meant.byteLength === byteLength;
   const file: Undo = [];
@@ -221,7 +221,7 @@ export function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: bo
 class Parts {
   memfd: Memfd;
   #fd: number;
-  /** Do the tensors alone know the addresses? Else the allocation does. */
+  /** True if only the tensors know the addresses, and the allocation does not. */
   readonly #isShown: boolean;
   readonly #all: Part[] = [];
   /** The longest part that begins at each page. */
@@ -233,7 +233,7 @@ class Parts {
     this.#isShown = isShown;
   }
 
-  /** How many bytes are mapped, each as often as it is. */
+  /** How many bytes are mapped; bytes that are mapped twice count twice. */
   get byteLength(): number {
     return this.#all.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
@@ -267,7 +267,7 @@ class Parts {
     for (const { address, offset, byteLength } of this.#all) mapPages(address, byteLength, fd, offset);
   }
 
-  /** Gives back as much as is safe: everything, the pages without the addresses, or nothing. */
+  /** What releases as much as is safe: everything, the pages but not the addresses, or nothing. */
   ends(fate: Fate): Undo {
     if (fate === "escaped") return [];
     return this.#all.map(({ address, byteLength, unmap }) =>

@@ -38,7 +38,7 @@ export function ownedTensor<D extends DType>(
   return new HostTensor({ target, handle, layout: at, resource, abilities });
 }
 
-/** It is held by the undo list, until that is run. */
+/** The undo list holds the object until it runs. */
 function kept(keepAlive: unknown): () => void {
   return () => void keepAlive;
 }
@@ -55,7 +55,7 @@ const NO_ABILITIES: HostAbilities = {};
 
 /** What a host tensor is made of. */
 export interface HostTensorInit extends TensorInit<Address> {
-  /** What else it can do. */
+  /** Abilities that only this memory has. */
   readonly abilities?: HostAbilities | undefined;
 }
 
@@ -76,7 +76,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   declare readonly layout: Layout<D>;
   #views: TensorViews | undefined;
   #released = false;
-  /** The arrays handed out before; each is handed out again until it is revoked. */
+  /** Arrays handed out before, by access. Each is handed out again until it is revoked. */
   #shown: { [A in Access]?: TypedArrays[D] } | undefined;
 
   /** Takes the resource over. */
@@ -163,7 +163,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
    * Lends the memory to an asynchronous function. It is held until the promise settles, even if the tensor is disposed in
    * between. Work that was submitted before is waited for first.
    *
-   * @throws like {@link view}, and an {@link ArgumentError} if `use` is no function, as a rejection.
+   * @throws like {@link view}, and an {@link ArgumentError} if `use` is not a function, as a rejection.
    *
    * @example
    * ```ts
@@ -228,8 +228,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * Gives back the JavaScript buffer that `host.wrap` took over, and disposes the tensor if it is alive. If a view of it
-   * was moved away, you get a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
+   * Returns the JavaScript buffer that `host.wrap` took over, and disposes the tensor if it is alive. If a view of it was
+   * moved away, you get a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
    * this again.
    *
    * @throws {ArgumentError} if the memory was not such a buffer.
@@ -256,7 +256,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     return allocation.escaped || allocation.liveViews > 0 ? taken.slice(0) : taken;
   }
 
-  /** The address, for routes. */
+  /** For routes. */
   protected override get hostAddress(): bigint {
     return this.address;
   }

@@ -33,10 +33,10 @@ const OPTIONS: Names<WrapOptions> = { access: true, keepAlive: true };
 
 const FOREIGN = "host.foreign";
 
-/** Blocks that may be read-only. */
+/** Kinds of blocks whose pages may be read-only. */
 const OF_OTHERS = new Set([FOREIGN, MEMFD]);
 
-/** Owners of memory that is kept for good, because a view of it has escaped. */
+/** Owners of memory that is kept for good because a view of it has escaped. */
 const keptForGood: unknown[] = [];
 
 const SHARED = [

@@ -1,35 +1,35 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import type { Check } from "../core/native/codes.ts";
 
-/** The functions that return `C`, by their names. */
+/** The names of the functions that return `C`. */
 type Returning<F, C> = { [N in keyof F]: F[N] extends (...given: never[]) => C ? N : never }[keyof F];
 
 type Given<F, N extends keyof F> = F[N] extends (...given: infer P) => unknown ? P : never;
 
 type ButLast<P> = P extends [...infer Q, unknown] ? Q : never;
 
-/** Calls a function, and makes `R` of what that leaves in its last argument. */
+/** Calls a function, and makes an `R` of what it writes to its last argument. */
 export type Result<F, C, R> = <N extends Returning<F, C>>(fn: N, ...given: ButLast<Given<F, N>>) => R;
 
-/** Calls of a runtime's functions by their names, each of whose results is checked. */
+/** Calls a runtime's functions by name, and checks each result. */
 export interface Calls<F, C> {
   /** Throws unless the function succeeds. */
   call<N extends Returning<F, C>>(fn: N, ...given: Given<F, N>): void;
-  /** The same, and returns what it leaves in its last argument. */
+  /** The same, and returns what the function writes to its last argument. */
   readonly resultOf: Result<F, C, Address>;
-  /** The same for an enumeration's number. */
+  /** The same for a value of an enumeration. */
   readonly numberOf: Result<F, C, number>;
 }
 
-/** Where a function leaves its result. */
+/** Where functions write their results. */
 export const OUT: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
 
-/** The calls of a runtime's functions, which are there once a context was opened. */
+/** The calls of a runtime's functions, which exist once a context was opened. */
 export function callsOf<F, C>(functions: () => F, check: Check<C>): Calls<F, C> {
   const call = (fn: keyof F, ...given: unknown[]) =>
     check((functions()[fn] as (...given: unknown[]) => C)(...given), fn as string);
   const resultOf = (fn: keyof F, ...given: unknown[]) => {
-    OUT[0] = NULL; // a number leaves the upper half as it was
+    OUT[0] = NULL; // a 32-bit result leaves the upper half as it was
     call(fn, ...given, OUT);
     return OUT[0] as Address;
   };

@@ -24,9 +24,9 @@ import type { InferenceTensor, ValueInfo, Values } from "./tensor.ts";
 export interface Loading<S> {
   /** Loads it on this thread, and returns the runtime's code. */
   here(): bigint | number;
-  /** The same on another one. */
+  /** The same on another thread. */
   elsewhere(): Promise<bigint | number>;
-  /** The session, if that code is success. @param undo releases the runtime's model; the session takes it over */
+  /** Checks the code, and returns the session. @param undo releases the runtime's model; the session takes it over */
   session(code: bigint | number, undo: Undo): S;
 }
 
@@ -38,30 +38,30 @@ export abstract class InferenceContext<
 > extends DeviceContext implements MemoryTarget<T> {
   /** The kind of memory. */
   abstract readonly kind: string;
-  /** The context of a GPU's, in which models run; undefined on the CPU. */
+  /** The GPU context in which models run; undefined on the CPU. */
   readonly on: Context | undefined;
   /** Itself. */
   readonly context: this = this;
   /** Itself. */
   override readonly targets: readonly [this] = [this];
-  /** What it gives to other APIs and takes from them: host memory without gaps, in place. */
+  /** Exports and imports host memory without gaps, in place. */
   abstract readonly ports: Memory<T, Address>;
   /** How the runtime makes its own objects over memory. For sessions. */
   abstract readonly values: Values;
 
-  /** Takes the undo list over. @param on is there for as long as this */
+  /** Takes the undo list over. @param on outlives this context */
   constructor(api: string, name: string, on: Context | undefined, undo: Undo) {
     super(api, { name, id: on?.id ?? {} }, undo);
     this.on = on;
     if (on?.resource !== undefined) this.resource.dependOn(on.resource);
   }
 
-  /** True where its tensors are memory of the CPU's: outputs that a run makes are. For sessions. */
+  /** True if its tensors are CPU memory, as outputs that a run makes always are. For sessions. */
   get isHost(): boolean {
     return this.ports.exports.length > 0;
   }
 
-  /** @internal Begins to load a model. `kept` lasts as long as the session, `undo` until it is loaded. */
+  /** @internal Begins to load a model. `kept` lasts as long as the session, `undo` until the model is loaded. */
   protected abstract load(model: FileSource, name: string, options: O, kept: Undo, undo: Undo): Loading<S>;
 
   /** True for tensors of this context. */
@@ -80,13 +80,13 @@ export abstract class InferenceContext<
   }
 
   /**
-   * An object of the runtime's that other code made (an `ov_tensor_t`, an `OrtValue`), in place: its shape and its elements
-   * are asked for. `options.owner` gives it back.
+   * A tensor over a runtime's object that other code made (an `ov_tensor_t`, an `OrtValue`), in place. Its shape and its
+   * elements are queried. `options.owner` releases it.
    *
-   * @param handle its address, which has to be right: only whether it can be read is checked
-   * @throws {ArgumentError} for what is no address, memory that is not the CPU's, or an object without elements.
-   * @throws {InteropError} for elements that no tensor has: texts.
-   * @throws {NativeCallError} for what is no tensor.
+   * @param handle its address, which has to be right: samepage only checks that it can be read
+   * @throws {ArgumentError} for anything but an address, memory that is not the CPU's, or an object without elements.
+   * @throws {InteropError} for elements that no tensor has: strings.
+   * @throws {NativeCallError} for anything but a tensor.
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): T {
     const checks = new Checks(this.api);
@@ -108,7 +108,9 @@ export abstract class InferenceContext<
     });
   }
 
-  /** Takes over an object that the runtime has made: a tensor; undefined where it has no elements. For sessions. */
+  /**
+   * Makes a tensor of an object that the runtime made, and takes it over; undefined if it has no elements. For sessions.
+   */
   adopt(object: Address, { name, ...kind }: ModelValue): T | undefined {
     const { values } = this;
     const { undo, info } = allOrNothing("taking an output", (undo) => {
@@ -130,13 +132,14 @@ export abstract class InferenceContext<
   }
 
   /**
-   * A session of a model, which is read and compiled on another thread.
+   * Reads and compiles a model on another thread, and returns a session of it.
    *
    * @param model a path, a `file:` URL, or the bytes of a model
-   * @throws {ArgumentError} for a file that cannot be read, and inputs and outputs that the runtime would copy.
-   * @throws {PermissionError} if Deno does not permit to read it.
-   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, elements of 4 bits.
-   * @throws {NativeCallError} for what is no model, or one that this version does not run.
+   * @throws {ArgumentError} for a file that cannot be read, and for inputs and outputs that the runtime would copy.
+   * @throws {PermissionError} if Deno does not permit reading it.
+   * @throws {InteropError} for a model with inputs or outputs that are not tensors of samepage: strings, elements of 4
+   * bits.
+   * @throws {NativeCallError} for anything but a model, or one that this version does not run.
    */
   async compile(model: FileSource, options: O = {} as O): Promise<S> {
     const { elsewhere, end } = this.#begin(model, options);
@@ -179,7 +182,7 @@ export abstract class InferenceContext<
   }
 }
 
-/** The ports of a GPU's memory, which another API allocates: `takes` is how it comes here. */
+/** The ports of GPU memory, which another API allocates. `takes` is the offer by which it comes here. */
 export function gpuMemory<T extends InferenceTensor>(
   ports: Memory<T, Address>,
   takes: Partial<Offer> & Pick<Offer, "kind">,
@@ -196,15 +199,15 @@ export function gpuMemory<T extends InferenceTensor>(
   };
 }
 
-const ALLOCATE = "Allocate it in the context that this one stands on, and map it.";
-const NOT_HOST = "models in this context run on memory of another API's.";
+const ALLOCATE = "Allocate it in the context that this one was opened on, and map it.";
+const NOT_HOST = "models in this context run on another API's memory.";
 
-/** Where the elements of such an object lie; a scalar is one element. */
+/** The layout of such an object; a scalar is one element. */
 function layoutOf({ shape }: ValueInfo, { dtype }: ElementKind): Layout {
   return layout({ shape: shape.length === 0 ? [1] : shape, dtype });
 }
 
-/** The ports of such memory. `tensor` makes its tensors. */
+/** The ports of host memory. `tensor` makes its tensors. */
 export function inferenceMemory<T extends InferenceTensor>(
   name: string,
   { dtypes }: Elements,

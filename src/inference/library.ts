@@ -3,7 +3,7 @@ import { InteropError } from "../core/errors.ts";
 import { keptLibrary } from "../core/native/libc.ts";
 import { environment, libraryPaths, openingOf } from "../core/native/library.ts";
 
-/** A library that people install as a Python package. */
+/** A library that is usually installed as a Python package. */
 export interface RuntimeInit<O> {
   /** The API, as errors name it, and its name in sentences. */
   readonly api: string;
@@ -17,25 +17,25 @@ export interface RuntimeInit<O> {
   readonly symbols: Deno.ForeignLibraryInterface;
   /** The Python package. */
   readonly install: string;
-  /** What programs call of it. */
+  /** Makes what programs call of the functions. */
   // deno-lint-ignore no-explicit-any -- the functions of `symbols`
   made(functions: any): O;
 }
 
-/** Such a library: a process has one. */
+/** Such a library. A process opens one at most. */
 export class RuntimeLibrary<O> {
   /** Checks of what callers pass. */
   readonly checks: Checks;
   readonly #init: RuntimeInit<O>;
   #opened: O | undefined;
 
-  /** It opens when a context is opened. */
+  /** Opens nothing: the first context does. */
   constructor(init: RuntimeInit<O>) {
     this.#init = init;
     this.checks = new Checks(init.api);
   }
 
-  /** What programs call. @throws {InteropError} if no context was opened in this isolate. */
+  /** The open library. @throws {InteropError} if no context was opened in this isolate. */
   get opened(): O {
     if (this.#opened !== undefined) return this.#opened;
     const { api, title } = this.#init;
@@ -43,10 +43,10 @@ export class RuntimeLibrary<O> {
   }
 
   /**
-   * Opens it, or returns what is open: at the path that is given, by its name, or where pip has put it, as far as folders
-   * may be read.
+   * Opens it, or returns the open library. It is looked for at the given path; otherwise by its name, and where pip puts
+   * it, as far as folders may be read.
    *
-   * @throws {ArgumentError} for a path beside the library that is open.
+   * @throws {ArgumentError} for another path than that of the open library.
    * @throws {LibraryNotFoundError} if it is not there.
    */
   open(path: string | undefined): O {
@@ -54,7 +54,7 @@ export class RuntimeLibrary<O> {
     if (path !== undefined) this.checks.assertText(path, "library");
     const open = openingOf(api)?.path;
     if (path !== undefined && open !== undefined && open !== path) {
-      throw this.checks.wrong("library", `${open} is open, and a process has one.`, "Leave it out.");
+      throw this.checks.wrong("library", `${open} is open already, and a process can open only one.`, "Leave it out.");
     }
     if (this.#opened !== undefined) return this.#opened;
     const place = `open({ library }) or SAMEPAGE_LIB_${api.toUpperCase()}`;
@@ -64,7 +64,7 @@ export class RuntimeLibrary<O> {
   }
 }
 
-/** The files of a Python package that is installed, for the environment that is active, the user, or all. */
+/** The files of an installed Python package: of the active environment, of the user, or of the system. */
 function inWheels(wheel: string, file: RegExp): string[] {
   const venv = environment("VIRTUAL_ENV");
   const home = environment("HOME");
@@ -79,7 +79,7 @@ function inWheels(wheel: string, file: RegExp): string[] {
   });
 }
 
-/** The names in a folder; none where it is not there, or may not be read. */
+/** The names in a folder; none if it does not exist, or must not be read. */
 function namesIn(path: string): string[] {
   if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") return [];
   try {

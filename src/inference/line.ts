@@ -7,7 +7,7 @@ import { libc } from "../core/native/libc.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 
-/** What a runtime runs a model with, one run at a time: `ov_infer_request_t`, or the arguments of OrtApi's Run. */
+/** What runs a model, one run at a time: an `ov_infer_request_t`, or the arguments of OrtApi's Run. */
 export interface Request {
   /** The function that starts a run, for errors. */
   readonly fn: string;
@@ -17,11 +17,11 @@ export interface Request {
   setOutput(i: number, object: Address): void;
   /** The next run makes the object of output `i`. */
   leaveOutput(i: number): void;
-  /** That object, which its caller frees; null where no run has made one. */
+  /** That object, which the caller frees; null if no run has made one. */
   madeOutput(i: number): Address;
-  /** From now on, the request keeps nothing of that object alive; left out where it never does. */
+  /** Has the request drop its reference to that object. Left out if it keeps none. */
   letGoOfOutput?(i: number): void;
-  /** Runs on this thread. Undefined where that would not report each failure. @throws the runtime's error. */
+  /** Runs on this thread. Undefined if that would not report every failure. @throws the runtime's error. */
   readonly run: (() => void) | undefined;
   /** Starts a run on another thread, which calls the flag once when it is over. Returns the runtime's code. */
   start(): number;
@@ -29,13 +29,13 @@ export interface Request {
   readonly ended?: Promise<void> | undefined;
   /** Has a run end early. */
   cancel(): void;
-  /** The flag was called: why the run failed, if it did. */
+  /** The error of the run whose flag was called, if it failed. */
   failure(): Error | undefined;
   /** Frees it. No run is in flight. */
   release(): void;
 }
 
-/** As many runs as one flag counts. */
+/** How many runs one flag can count. */
 const MOST_RUNS = 2 ** 31 - 1;
 
 /** One request, and its line: a run is a command, and its mark is over once the runtime has called back. */
@@ -46,13 +46,13 @@ export class Lane {
   isBusy = false;
   /** Called once the run in flight is over, and before anything that it used ends. Returns why it failed, if it did. */
   ended: ((failure: Error | undefined) => unknown) | undefined;
-  /** The tensors whose objects its request was given, by their keys; 0 for none. */
+  /** The keys of the tensors whose objects the request has; 0 for none. */
   readonly inputs: number[] = [];
   readonly outputs: number[] = [];
   readonly #flag: NativeFlag;
   readonly #undo: Undo = [];
   readonly #free: (object: Address) => void;
-  /** The outputs that the run makes, until they are taken. */
+  /** The outputs for which the run makes objects, until they are taken. */
   readonly #left = new Set<number>();
   #events: LineEvents | undefined;
   #seen = 0;
@@ -108,7 +108,7 @@ export class Lane {
     this.#left.add(i);
   }
 
-  /** The object that the run has made of an output that was left to it: it is the caller's. */
+  /** Takes the object that the run made for an output. */
   take(i: number): Address {
     const made = this.request.madeOutput(i);
     this.request.letGoOfOutput?.(i);
@@ -116,7 +116,7 @@ export class Lane {
     return made;
   }
 
-  /** Gives the lane back after a run, and frees the objects that nothing has taken. */
+  /** Returns the lane after a run, and frees the objects that were not taken. */
   giveBack(): void {
     this.isBusy = false;
     this.ended = undefined;
@@ -136,7 +136,7 @@ export class Lane {
   }
 }
 
-/** How long a wait asks and yields, for short runs, before the event loop goes on: the run's thread may need this core. */
+/** How long a wait polls, for short runs. It yields in between, because the run's thread may need this core. */
 const POLL_MS = 0.05;
 
 const LINES: Driver<Lane>["lines"] = {

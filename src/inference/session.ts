@@ -23,9 +23,9 @@ import { DENSE, type InferenceTensor, isSameShape } from "./tensor.ts";
 export interface ModelValue extends ElementKind {
   /** Its name in the model. */
   readonly name: string;
-  /** Elements along each dimension, outermost first; -1 where any number fits. A scalar has no dimension. */
+  /** Elements along each dimension, outermost first; -1 for any number. A scalar has no dimension. */
   readonly shape: readonly number[];
-  /** What the dimensions are, where the model says so: `"NCHW"`. */
+  /** What the dimensions mean, if the model says so: `"NCHW"`. */
   readonly layout?: string;
   /** For an input that is a frame: its format. */
   readonly format?: string;
@@ -33,15 +33,15 @@ export interface ModelValue extends ElementKind {
   readonly planes?: readonly ModelValue[];
 }
 
-/** What a run reads, by the names of the inputs. */
+/** The tensors that a run reads, by input name. */
 export type RunInputs<T extends InferenceTensor = InferenceTensor> = Readonly<Record<string, T | Frame<T>>>;
 
-/** What a run writes, by the names of the outputs. */
+/** The tensors that a run writes, by output name. */
 export type RunOutputs<T extends InferenceTensor = InferenceTensor> = Readonly<Record<string, T>>;
 
 /** Options of {@link Session.runAsync}. */
 export interface RunOptions {
-  /** Ends the run early: the promise rejects with the signal's reason once the runtime has let the tensors go. */
+  /** Ends the run early. The promise rejects with the signal's reason once the runtime no longer uses the tensors. */
   readonly signal?: AbortSignal;
 }
 
@@ -57,7 +57,7 @@ export interface SessionInit {
   readonly inputs: readonly ModelValue[];
   /** What runs write. */
   readonly outputs: readonly ModelValue[];
-  /** The names of inputs and outputs whose elements the runtime converts in a buffer of its own. */
+  /** The names of inputs and outputs that the runtime converts in a buffer of its own. */
   readonly copied: ReadonlySet<string>;
   /** Releases the runtime's model. Taken over. */
   readonly undo: Undo;
@@ -65,11 +65,11 @@ export interface SessionInit {
   readonly error: Driver["error"];
 }
 
-/** What one native input or output takes of what the program gives. */
+/** A native input or output, and the part of the program's arguments that it takes. */
 interface Slot {
   /** The value that the program names. */
   readonly name: string;
-  /** What has to come: the value, or one of its planes. */
+  /** The value that is expected, or one of its planes. */
   readonly value: ModelValue;
   /** Which plane of a frame; undefined for a tensor. */
   readonly plane: number | undefined;
@@ -78,12 +78,12 @@ interface Slot {
   readonly argument: string;
 }
 
-/** What a run was given, checked. */
+/** The checked arguments of a run. */
 interface Bound<T> {
   readonly uses: readonly Use[];
   /** For each native input. */
   readonly inputs: readonly T[];
-  /** For each native output; undefined where the runtime makes it. */
+  /** For each native output; undefined if the runtime makes it. */
   readonly outputs: readonly (T | undefined)[];
 }
 
@@ -147,11 +147,11 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   /**
    * Runs the model on this thread, and returns its outputs: those that were given, and new tensors for the others, which
-   * the program disposes. A new output without elements is left out.
+   * you dispose. A new output without elements is left out.
    *
-   * @throws {ArgumentError} for a name that the model lacks, an input that is missing, anything but tensors of this context,
-   * and an output that overlaps another tensor.
-   * @throws {LayoutError} for another dtype or shape than the model's.
+   * @throws {ArgumentError} for a name that the model lacks, a missing input, anything but tensors of this context, and
+   * an output that overlaps another tensor.
+   * @throws {LayoutError} for a dtype or shape other than the model's.
    * @throws {AccessError} if a tensor is lent, or an output may only be read.
    * @throws {NativeCallError} if the run fails.
    */
@@ -174,9 +174,9 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /**
-   * The same on another thread. Outputs that were given are in flight until the run is over: whatever uses them
-   * next waits, as for a kernel, and fails if the run does. Until it is submitted this thread waits for earlier work on the
-   * tensors, if the devices cannot: where that takes long, await `tensor.finished()` first.
+   * The same on another thread. Outputs that were given are in flight until the run is over: their next user waits, as
+   * for a kernel, and fails if the run does. If the devices cannot wait for earlier work on the tensors, this thread
+   * does, before it submits the run: await `tensor.finished()` first if that takes long.
    *
    * @throws the errors of {@link run}; the error of work that was to fill an input; the signal's reason.
    */
@@ -205,7 +205,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     return `${this.resource}: ${inWords(this.inputs)} → ${inWords(this.outputs)}`;
   }
 
-  /** Runs on a thread of the runtime's, for which this one waits. */
+  /** Runs on one of the runtime's threads, for which this one waits. */
   #block(lane: Lane, bound: Bound<T>): void {
     this.#submit(lane, bound);
     try {
@@ -229,7 +229,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
     const cancel = () => {
-      if (fence.line.wasOver(fence.mark)) return; // the session may have ended since, and the request with it
+      if (fence.line.wasOver(fence.mark)) return; // the session and its request may have ended since
       for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
     };
     signal?.addEventListener("abort", cancel, { once: true });
@@ -264,7 +264,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     return lane;
   }
 
-  /** Gives a request the objects of the tensors that it does not have already. */
+  /** Sets the objects that the request does not have yet. */
   #set(lane: Lane, bound: Bound<T>): void {
     const { request, inputs, outputs } = lane;
     for (let i = 0; i < bound.inputs.length; i++) {
@@ -294,14 +294,14 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const writes: (T | undefined)[] = [];
     for (const slot of this.#reads) reads.push(this.#tensorFor(slot, inputs, uses, "read"));
     for (const slot of this.#writes) {
-      const isLeft = this.context.isHost && outputs[slot.name] === undefined; // what a runtime makes is the CPU's
+      const isLeft = this.context.isHost && outputs[slot.name] === undefined; // a runtime makes CPU memory only
       writes.push(isLeft ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
     }
     if (!this.#wereChecked(reads, writes)) this.#check(reads, writes);
     return { uses, inputs: reads, outputs: writes };
   }
 
-  /** Does a run take the tensors of the last one that was checked? */
+  /** True if a run takes the same tensors as the last one that was checked. */
   #wereChecked(reads: readonly T[], writes: readonly (T | undefined)[]): boolean {
     const ids = this.#checked;
     if (ids.length === 0) return false;
@@ -323,7 +323,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     throw this.#checks.wrong(argument, `the model has no ${others}.`, `It has ${Object.keys(names).join(", ")}.`);
   }
 
-  /** What was given for one native value. Its first slot adds what it uses. */
+  /** The tensor for a native value. The first plane adds the use of the whole frame. */
   #tensorFor(
     { name, plane, format, argument }: Slot,
     given: RunInputs<T>,
@@ -367,7 +367,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     throw this.#checks.unfit(argument, `expected the shape [${shape}], got [${layout.shape}].`);
   }
 
-  /** Throws where an output shares bytes with another tensor of the run. */
+  /** Throws if an output shares bytes with another tensor of the run. */
   #assertApart(reads: readonly T[], writes: readonly (T | undefined)[]): void {
     writes.forEach((output, i) => {
       if (output === undefined) return;
@@ -395,7 +395,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     return results;
   }
 
-  /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
+  /** Throws if the runtime gave a dynamic output another shape, because it had less to write than the tensor holds. */
   #assertWhole({ outputs }: Bound<T>): void {
     if (!this.#isDynamic) return;
     this.#writes.forEach(({ value, argument }, i) => {
@@ -423,13 +423,13 @@ function namesOf(values: readonly ModelValue[]): Readonly<Record<string, true>> 
   return Object.fromEntries(values.map(({ name }) => [name, true]));
 }
 
-/** The promise of a run throws its error, or `run()` does: what ends meanwhile does not throw that as well. */
+/** Keeps resources that end meanwhile from throwing the error again, which the run's promise or `run()` throws. */
 function noteThrown({ line }: Lane, uses: readonly Use[], error: unknown): void {
   for (const { tensor } of uses) tensor.resource.noteThrown(error);
   line.resource.noteThrown(error);
 }
 
-/** Throws the error of failed work that was to fill what a run reads. It waits for that work, as the run would. */
+/** Throws the error of failed work on the inputs. It waits for that work, as the run would. */
 function raiseFailures(uses: readonly Use[], own: Lane["line"]): void {
   for (const use of uses) {
     if (use.access !== "read" || use.tensor.isReadyFor(own, "read")) continue;
@@ -441,8 +441,8 @@ function raiseFailures(uses: readonly Use[], own: Lane["line"]): void {
 }
 
 /**
- * A shape as the model has it; undefined where it does not fit. Where the two have different numbers of dimensions, those
- * of 1 do not count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well, also where the model takes any number of images.
+ * A shape with the model's number of dimensions; undefined if it does not fit. If the two differ in number, dimensions
+ * of 1 do not count: an image `[480, 640, 3]` fits `[1, 480, 640, 3]`, and also a model that takes any number of images.
  */
 function fitted(expected: readonly number[], given: readonly number[]): readonly number[] | undefined {
   const isFit = (n: number, of: number) => n === -1 || n === of;
@@ -458,7 +458,7 @@ function fitted(expected: readonly number[], given: readonly number[]): readonly
   return given.slice(0, at + 1).every((n) => n === 1) ? shape : undefined;
 }
 
-/** The runtime's object over a tensor, as the model has it. */
+/** The runtime's object over a tensor, in the model's shape. */
 function objectFor(tensor: InferenceTensor, { shape, elements }: ModelValue): Address {
   return tensor.objectIn(fitted(shape, tensor.shape)!, elements);
 }

@@ -8,14 +8,14 @@ import { statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
 import { bytesAt } from "../core/native/pin.ts";
 
-/** Bytes where a thread of a runtime's may read them. */
+/** Bytes that a runtime's thread may read. */
 export interface SourceBytes {
   readonly address: Address;
   readonly byteLength: bigint;
 }
 
 /**
- * The bytes of a model, until `undo` runs. They are no memory of JavaScript's, which ends with its Worker.
+ * The bytes of a model, until `undo` runs. They are not JavaScript memory, which ends with its Worker.
  *
  * @throws {ArgumentError} for a file that cannot be read, or is empty.
  */
@@ -37,7 +37,7 @@ function readAll(fd: number, into: Uint8Array<ArrayBuffer>): void {
   for (let at = 0; at < into.length;) {
     const count = libc().read(fd, into.subarray(at), BigInt(into.length - at));
     if (count < 0n) throw libcError("read");
-    if (count === 0n) return; // it has become shorter: the rest is zeros
+    if (count === 0n) return; // the file has become shorter: the rest stays zero
     at += Number(count);
   }
 }

@@ -6,13 +6,13 @@ import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
 import type { Elements } from "./elements.ts";
 
-/** What a runtime reports of one of its own objects over memory of the CPU's. */
+/** What a runtime reports about one of its objects over CPU memory. */
 export interface ValueInfo {
   /** The address of the first element. */
   readonly address: Address;
   /** The runtime's number for the type of the elements. */
   readonly type: number;
-  /** Elements along each dimension; a scalar has none, and a dimension of none has 0. */
+  /** Elements along each dimension, which may be 0. A scalar has no dimension. */
   readonly shape: readonly number[];
 }
 
@@ -22,22 +22,21 @@ export interface Values {
   readonly kind: string;
   /** Its types of elements. */
   readonly elements: Elements;
-  /** An object over dense elements of one of its types, which take so many bytes from an address on. */
+  /** Makes an object over dense elements at an address. */
   over(address: Address, type: number, shape: readonly number[], byteLength: number): Address;
-  /** What such an object is now. */
+  /** Describes an object as it is now. */
   infoOf(object: Address): ValueInfo;
-  /** Elements along each dimension, of memory that need not be the CPU's. */
+  /** Elements along each dimension, also for memory that is not the CPU's. */
   shapeOf(object: Address): readonly number[];
-  /** Frees it, and the memory if that is its own. */
+  /** Frees the object, and the memory if the object owns it. */
   free(object: Address): void;
 }
 
-/** A runtime's object over a tensor's bytes, in a shape that may have other dimensions of 1 than the tensor's. */
+/** A runtime's object over a tensor's bytes. Its shape may have more or fewer dimensions of 1 than the tensor's. */
 interface Value {
   readonly shape: readonly number[];
   readonly elements: string | undefined;
   readonly object: Address;
-  /** The next one. */
   readonly older: Value | undefined;
 }
 
@@ -48,13 +47,16 @@ export abstract class InferenceTensor extends PointerTensor {
   #newest: Value | undefined;
   #key: number | undefined;
 
-  /** What requests remember that they have its object by: another number once one was forgotten. For sessions. */
+  /**
+   * The number by which requests remember that they have its object. It changes when an object is forgotten. For
+   * sessions.
+   */
   get key(): number {
     return this.#key ?? this.id;
   }
 
   /**
-   * The runtime's own object over the bytes, which is made when it is first asked for.
+   * The runtime's own object over the bytes, made on first use.
    *
    * @throws {DisposedError} if the tensor was disposed.
    * @throws {AccessError} while its bytes are lent for writing.
@@ -65,17 +67,17 @@ export abstract class InferenceTensor extends PointerTensor {
     return this.objectIn(this.shape);
   }
 
-  /** The same for routes; undefined for memory of a GPU's. */
+  /** For routes; undefined for GPU memory. */
   protected override get hostAddress(): bigint | undefined {
     return this.target.isHost ? this.address : undefined;
   }
 
-  /** A new object of the runtime's over the bytes. */
+  /** Makes a new object over the bytes. */
   protected objectOver(type: number, shape: readonly number[]): Address {
     return this.target.values.over(this.address, type, shape, this.byteLength);
   }
 
-  /** The same in a shape of as many elements in the same order. For sessions. */
+  /** The object over the bytes in another shape of as many elements in the same order. For sessions. */
   objectIn(shape: readonly number[], elements?: string): Address {
     for (let value = this.#newest; value !== undefined; value = value.older) {
       if (value.elements === elements && isSameShape(value.shape, shape)) return value.object;
@@ -92,7 +94,7 @@ export abstract class InferenceTensor extends PointerTensor {
     return object;
   }
 
-  /** An object over its bytes that somebody else frees, once the tensor has ended. For contexts. */
+  /** Notes an object over its bytes that others free once the tensor has ended. For contexts. */
   know(object: Address, shape: readonly number[], elements?: string): void {
     this.#newest = { shape, elements, object, older: this.#newest };
   }
@@ -108,7 +110,7 @@ export abstract class InferenceTensor extends PointerTensor {
   }
 }
 
-/** Below those of {@link Tensor.id}. */
+/** Negative, so that it is no {@link Tensor.id}. */
 let lastForgotten = 0;
 
 export const DENSE = "The runtime's C API has no strides: copy it to a layout without gaps.";

@@ -11,11 +11,11 @@ import { LevelZeroUsm } from "./usm.ts";
 export class LevelZeroContext extends OneDeviceContext<LevelZeroDevice, OpenContext> {
   /** The API's name. */
   override readonly api = "levelzero";
-  /** Unified shared memory: all memory that Level Zero has, but for images. */
+  /** Unified shared memory: all of Level Zero's memory except images. */
   override readonly usm: LevelZeroUsm;
-  /** The queue of commands that name none. */
+  /** The queue of commands that name no queue. */
   override readonly queue: LevelZeroQueue;
-  /** Its work. For mappers. */
+  /** The driver of its lines. For mappers. */
   readonly driver: LevelZeroDriver = driverOf();
 
   private constructor(device: LevelZeroDevice, open: OpenContext, undo: Undo) {
@@ -61,8 +61,8 @@ export class LevelZeroContext extends OneDeviceContext<LevelZeroDevice, OpenCont
    * Loads kernels from SPIR-V.
    *
    * @param spirv the module, as bytes or words
-   * @throws {ArgumentError} if it is no SPIR-V of kernels.
-   * @throws {LevelZeroBuildError} if the driver does not compile it; `log` has what the compiler says.
+   * @throws {ArgumentError} if it is not SPIR-V of kernels.
+   * @throws {LevelZeroBuildError} if the driver cannot compile it; `log` is the compiler's output.
    *
    * @example
    * ```ts ignore

@@ -36,13 +36,16 @@ export interface LevelZeroDevice {
   readonly id: DeviceId;
   /** The largest allocation in bytes. */
   readonly maxAllocation: number;
-  /** Which kinds of unified shared memory it can use; all where its driver reports none: the allocator decides. */
+  /**
+   * Which kinds of unified shared memory it can use. If its driver reports none, all are true, and the allocator
+   * decides.
+   */
   readonly usm: { readonly [K in UsmKind]: boolean };
-  /** Whether its memory leaves as dma-bufs, and whether dma-bufs become its memory. */
+  /** Whether it can export its memory as dma-bufs, and import dma-bufs as memory. */
   readonly dmaBuf: { readonly exports: boolean; readonly imports: boolean };
-  /** What launches may ask for. */
+  /** Limits of launches. */
   readonly limits: LevelZeroLimits;
-  /** The ordinal of the queues that run kernels. */
+  /** The ordinal of the queue group that runs kernels. */
   readonly queueOrdinal: number;
   /** The `ze_device_handle_t`. */
   readonly handle: ZeDeviceHandle;
@@ -60,7 +63,7 @@ const TYPES: ReadonlyMap<number, LevelZeroDeviceType> = new Map([
 
 const PCI = "ZE_extension_pci_properties";
 
-/** The struct that a function fills in. */
+/** The struct that each function fills in. */
 const FACTS = {
   zeDeviceGetProperties: "ze_device_properties_t",
   zeDeviceGetComputeProperties: "ze_device_compute_properties_t",
@@ -69,7 +72,7 @@ const FACTS = {
   zeDevicePciGetPropertiesExt: "ze_pci_ext_properties_t",
 } as const;
 
-/** The structs that a function lists. */
+/** The struct that each function returns a list of. */
 const LISTS = {
   zeDriverGetExtensionProperties: "ze_driver_extension_properties_t",
   zeDeviceGetCommandQueueGroupProperties: "ze_command_queue_group_properties_t",
@@ -105,7 +108,7 @@ export function drivers(): ZeDriverHandle[] {
   return listedHandles("zeDriverGet", check, levelZero().zeDriverGet);
 }
 
-/** What a function lists in structs: `read` reads the one that begins at a byte. */
+/** A function's list of structs. `read` reads the struct that begins at a byte. */
 function structsOf<T>(fn: keyof typeof LISTS, of: bigint, read: (all: Struct, start: number) => T): T[] {
   const ask: Listing<Struct> = (count, list) => levelZero()[fn](of as never, count, list);
   const { count: length, into } = listed(fn, check, ask, (count) => structs(LISTS[fn], Array(count).fill({})));
@@ -124,7 +127,7 @@ function queueOrdinalOf(device: ZeDeviceHandle): number {
   return Math.max(0, groups.findIndex(({ flags }) => (flags & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0));
 }
 
-/** What a function of a device fills in. */
+/** The struct that a function fills in for a device. */
 function asked(device: ZeDeviceHandle, fn: keyof typeof FACTS): Struct {
   const into = struct(FACTS[fn]);
   check(levelZero()[fn](device, into), fn);
@@ -186,7 +189,7 @@ export interface LevelZeroChoice extends OpenOn {
   readonly type?: LevelZeroDeviceType;
   /** The device's UUID: 32 hexadecimal digits, also with dashes. */
   readonly uuid?: string;
-  /** Its place in the list of {@link levelZeroDevices}, for one of several that are alike. */
+  /** Its index in {@link levelZeroDevices}, to choose between devices that are alike. */
   readonly index?: number;
 }
 

@@ -12,7 +12,7 @@ import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
 import type { LevelZeroTensor, LevelZeroUsm } from "./usm.ts";
 
-/** Device memory by its dma-buf, and dma-bufs as device memory. */
+/** Exports device memory as dma-bufs, and imports dma-bufs as device memory. */
 export function dmaBufPorts(usm: LevelZeroUsm): OtherPorts<LevelZeroTensor> {
   const { context: { native: open, device: { name, dmaBuf } } } = usm;
   const closed = (is: boolean, verb: string) => is ? undefined : { reason: `${name} ${verb} no dma-bufs.` };
@@ -31,7 +31,7 @@ export function dmaBufPorts(usm: LevelZeroUsm): OtherPorts<LevelZeroTensor> {
 }
 
 const NOT_OWN = {
-  reason: "only device memory that Level Zero allocated here leaves as a dma-buf.",
+  reason: "Level Zero exports only device memory that it allocated in this context.",
   remedy: 'Allocate it: levelZero.usm.allocate({ kind: "device", … }).',
 };
 
@@ -41,7 +41,7 @@ function sampleOf(usm: LevelZeroUsm, byteLength: number, undo: Undo): LevelZeroT
   return tensor;
 }
 
-/** The fd is of the whole allocation; the port begins where the tensor does. */
+/** The fd stands for the whole allocation; the port begins where the tensor does. */
 function exportDmaBuf(
   { handle }: OpenContext,
   usm: LevelZeroUsm,
@@ -56,7 +56,7 @@ function exportDmaBuf(
   return { port: new Port("dma-buf", { fd: own, offset: Number(address - base), byteLength }) };
 }
 
-/** All of the dma-buf becomes device memory; the driver has a reference of its own to it, and the fd stays ours. */
+/** The whole dma-buf becomes device memory. The driver keeps its own reference, so the fd is closed here. */
 function importDmaBuf(open: OpenContext, port: Port): Imported<Address> {
   const { handle, device } = open;
   const size = BigInt(port.memory!.byteLength);

@@ -31,7 +31,7 @@ export type LevelZeroArgument =
   | readonly (number | bigint)[]
   | ArrayBufferView<ArrayBuffer>;
 
-/** How many work groups of a kernel run, and of how many work-items. */
+/** How many work groups of a kernel run, and how many work-items each has. */
 export interface LevelZeroRange {
   /** The work groups along each of 1 to 3 dimensions. */
   readonly groups: readonly number[];
@@ -73,7 +73,7 @@ export class LevelZeroKernel extends UnifiedKernel<
     ({ handle, waitCount, waits }, signal) =>
       levelZero()[FN](handle, this.rawHandle, this.#count, signal, waitCount, waits),
   );
-  /** The size of a group that the native kernel has. */
+  /** The group size that the native kernel has now. */
   #size = "";
 
   /** Made by `program.kernel()`. */

@@ -14,19 +14,19 @@ import { struct } from "./struct.ts";
 
 const FOREVER = 2n ** 64n - 1n;
 
-/** What a command signals. */
+/** The event that a command signals. */
 interface Signal {
   readonly event: ZeEventHandle;
   readonly mark: number;
-  /** The threads that wait for it. */
+  /** How many threads wait for it. */
   waiters: number;
   /** The commands of other lanes that wait for it. */
   readonly users: { readonly lane: LevelZeroLane; readonly mark: number }[];
 }
 
 /**
- * The lane of an immediate command list. A driver may run its commands out of order, so each waits for the event that the
- * one before signals. An event is used again once nothing can wait for it. For mappers.
+ * The lane of an immediate command list. A driver may run its commands out of order, so each command waits for the event
+ * of the one before. An event is reused once nothing can wait for it. For mappers.
  */
 export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   /** The `ze_command_list_handle_t`, which takes its commands. */
@@ -34,12 +34,12 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   readonly #reports: LineEvents;
   readonly #undo: Undo = [];
   readonly #events: Events;
-  /** Those of the newest marks, one for each, the oldest first. */
+  /** The events of the newest marks, one for each, the oldest first. */
   readonly #signals: Signal[] = [];
   #next: ZeEventHandle | undefined;
   #newest = 0;
   #over = 0;
-  /** How many events the next command waits for, once it has its signal. */
+  /** How many events the next command waits for. Valid after {@link signal}. */
   waitCount = 0;
   /** Their address. */
   waits: Address;
@@ -66,7 +66,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     }, this.#undo);
   }
 
-  /** The event that the next command is to signal. From here on, {@link waitCount} and {@link waits} are the command's. */
+  /** The event that the next command signals. Afterwards {@link waitCount} and {@link waits} hold for that command. */
   signal(): ZeEventHandle {
     this.#next ??= this.#reuse() ?? this.#events.create();
     if (!this.#chained && this.#newest > this.#over) {
@@ -76,7 +76,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     return this.#next;
   }
 
-  /** The next command waits for a mark of another lane. */
+  /** Has the next command wait for a mark of another lane. */
   waitFor(of: LevelZeroLane, mark: number): boolean {
     if (mark <= of.#over) return true;
     const signal = of.#at(mark)!;
@@ -85,7 +85,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     return true;
   }
 
-  /** The command that was to wait was refused. */
+  /** Forgets the waits of a command that was refused. */
   refused(): void {
     this.waitCount = 0;
     this.#chained = false;
@@ -99,7 +99,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     this.refused();
   }
 
-  /** The newest mark that is known to be over. Where the device is lost, everything is. */
+  /** The newest mark that is known to be over: all marks, if the device is lost. */
   poll(mark: number): number {
     if (mark <= this.#over) return this.#over;
     return this.#ended(mark, levelZero().zeEventQueryStatus(this.#at(mark)!.event), "zeEventQueryStatus");
@@ -154,7 +154,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     return this.#signals[mark - this.#signals[0]?.mark];
   }
 
-  /** The oldest event that nothing waits for: the command behind it, which did, is over too. */
+  /** Reuses the oldest event if nothing waits for it any longer: the next command, which waited for it, is over too. */
   #reuse(): ZeEventHandle | undefined {
     const [oldest] = this.#signals;
     if (oldest === undefined || oldest.waiters > 0) return undefined;
@@ -177,10 +177,10 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   }
 }
 
-/** The events of one pool. */
+/** How many events one pool has. */
 const POOL = 32;
 
-/** The events of a command list, which live until neither the list nor anything that waits for one of them holds them. */
+/** The events of a command list. They live as long as the list or anything that waits for one of them. */
 class Events {
   readonly #context: OpenContext;
   readonly #undo: Undo;
@@ -227,7 +227,7 @@ class Events {
   }
 }
 
-/** A command that signals an event behind the events that it waits for, which are the lane's once that is taken. */
+/** A command that waits for the lane's events and signals the next one. */
 export function signalling(
   fn: string,
   append: (lane: LevelZeroLane, signal: ZeEventHandle) => number,

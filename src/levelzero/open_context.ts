@@ -5,7 +5,7 @@ import type { LevelZeroDevice } from "./device.ts";
 import { check, levelZero, made } from "./library.ts";
 import { struct } from "./struct.ts";
 
-/** A `ze_context_handle_t` with a count of its holders: memory and events may outlive the context of the program. For mappers. */
+/** A `ze_context_handle_t` that counts its holders: memory and events may outlive the program's context. For mappers. */
 export class OpenContext extends SharedContext<ZeContextHandle> {
   /** Its device. */
   readonly device: LevelZeroDevice;

@@ -12,7 +12,7 @@ import { LevelZeroKernel } from "./kernel.ts";
 import { check, checks, levelZero, levelZeroError } from "./library.ts";
 import { struct } from "./struct.ts";
 
-/** A driver does not compile a module. */
+/** A driver could not compile a module. */
 export class LevelZeroBuildError extends CompilerError {}
 
 /** Kernels in SPIR-V, compiled for the context's device. */
@@ -38,8 +38,8 @@ export class LevelZeroProgram extends DeviceProgram<LevelZeroContext, ZeModuleHa
   /**
    * A kernel by its name.
    *
-   * @throws {ArgumentError} if the program has no such kernel, or it takes what cannot be passed: pointers to local memory
-   * and structs.
+   * @throws {ArgumentError} if the program has no such kernel, or the kernel takes pointers to local memory or structs,
+   * which cannot be passed.
    * @throws {NativeCallError} if the driver refuses it.
    */
   kernel(name: string): LevelZeroKernel {
@@ -59,7 +59,7 @@ function createModule({ native }: LevelZeroContext, words: Uint32Array<ArrayBuff
     pInputModule: words,
   });
   const [module, log] = [new BigUint64Array(1), new BigUint64Array(1)];
-  // With several drivers the loader (1.8) hands out a failed module's log as the driver has it, and crashes when asked for it.
+  // With several drivers, the loader (1.8) does not wrap a failed module's log, and crashes when the log is read.
   const code = levelZero()[fn](handle, device.handle, desc, module, drivers().length === 1 ? log : null);
   const said = log[0] === 0n ? "" : takeLog(log[0] as ZeModuleBuildLogHandle);
   if (code !== 0) {
@@ -75,7 +75,7 @@ function createModule({ native }: LevelZeroContext, words: Uint32Array<ArrayBuff
   return made;
 }
 
-/** What the compiler said. The log is over then. */
+/** Reads the compiler's output, and destroys the log. */
 function takeLog(log: ZeModuleBuildLogHandle): string {
   return allOrNothing("reading a build log", (undo) => {
     undo.push(() => check(levelZero().zeModuleBuildLogDestroy(log), "zeModuleBuildLogDestroy"));

@@ -16,7 +16,7 @@ export function structs<N extends StructName>(name: N, list: readonly Values<Lay
 
 const TYPES: Readonly<Record<string, unknown>> = constants;
 
-/** The tag of each struct: `ze_event_desc_t` has ZE_STRUCTURE_TYPE_EVENT_DESC. */
+/** The `stype` of each struct: ZE_STRUCTURE_TYPE_EVENT_DESC for `ze_event_desc_t`. */
 const TAGS = new Map(
   Object.keys(layouts).map((name) => {
     const type = TYPES[`ZE_STRUCTURE_TYPE_${name.slice(3, -2).toUpperCase()}`] as number | undefined;

@@ -21,7 +21,7 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
   [ze.ZE_MEMORY_TYPE_SHARED, "shared"],
 ]);
 
-/** Unified shared memory of Level Zero's. Made by `levelZero.usm.allocate()`; its handle is its address. */
+/** Unified shared memory of Level Zero. Made by `levelZero.usm.allocate()`; its handle is its address. */
 export class LevelZeroTensor extends UnifiedTensor {
   /** The kind of memory that it is. */
   declare readonly target: LevelZeroUsm;
@@ -30,11 +30,14 @@ export class LevelZeroTensor extends UnifiedTensor {
 /** What programs map tensors to. */
 export const LEVELZERO_USM = { tensors: LevelZeroTensor, title: "levelZero.usm" } as const;
 
-/** Unified shared memory of one context: `levelZero.usm`. Device memory leaves and comes as a dma-buf, where the device can. */
+/**
+ * Unified shared memory of one context: `levelZero.usm`. Device memory is exported and imported as dma-bufs if the
+ * device can.
+ */
 export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZeroContext> {
   /** The kind of memory. */
   override readonly kind = "levelzero.usm";
-  /** The host has its own address of host and shared memory. Device memory is copied, or shared by its dma-buf. */
+  /** The host uses host and shared memory at its own address. Device memory is copied, or shared by its dma-buf. */
   override readonly ports: Memory<LevelZeroTensor, Address>;
   /** Its tensors. For mappers. */
   override readonly tensors: UnifiedTensors<LevelZeroTensor> = LEVELZERO_USM.tensors;
@@ -72,7 +75,7 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     ) as Call;
   }
 
-  /** Calls a kind's allocator. What the device can export is allocated so. */
+  /** Calls a kind's allocator. Device memory is made exportable if the device can. */
   protected override allocateNative(kind: UsmKind, byteLength: number, align: number): Address {
     const { handle, device: { dmaBuf, handle: deviceHandle } } = this.context.native;
     const [size, multiple] = [BigInt(byteLength), BigInt(align)];

@@ -11,13 +11,12 @@ import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/ado
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { PointerTensor } from "../core/tensors/pointer.ts";
 
-/** Options of `attach`, of a library that counts the references to its frames' memory. */
+/** Options of `attach` for a library that counts the references to its frames' memory. */
 export interface MediaAttach extends AttachOptions {
-  /** `"allow"`: memory that others refer to as well is copied if it is to be written. The copy's bytes are counted. */
+  /** `"allow"` copies memory that others refer to as well, if it is to be written. The copy's bytes are counted. */
   readonly copy?: "allow";
 }
 
-/** The names of these options. */
 export const MEDIA_ATTACH: Names<MediaAttach> = { ...ATTACH_NAMES, copy: true };
 
 const COPY = { allow: true };
@@ -28,19 +27,19 @@ export interface Wanted {
   readonly mayCopy: boolean;
 }
 
-/** What a context of a library's is made of. */
+/** What a library's context is made of. */
 export interface MediaContextInit extends Pick<Context, "name"> {
   readonly api: string;
-  /** The context that it stands on, which outlives it. */
+  /** The context that it was opened on, which outlives it. */
   readonly on: Context | undefined;
-  /** Released at its end. */
+  /** Runs at its end. */
   readonly undo: Undo;
   readonly hooks?: EndHooks | undefined;
 }
 
 /**
- * A library of frames that is open. It is its own target: memory of the host is mapped to it and back in place. With `on`,
- * its frames of devices are those of another context.
+ * An open library of frames. It is its own target: host memory is mapped to it and back in place. With `on`, its device
+ * frames are frames of that other context.
  */
 export abstract class MediaContext<T extends PointerTensor = PointerTensor> extends DeviceContext
   implements MemoryTarget<T> {
@@ -68,7 +67,7 @@ export abstract class MediaContext<T extends PointerTensor = PointerTensor> exte
   }
 }
 
-/** Attaches a native frame of other code's, as the options say. `make` gets its address. */
+/** Attaches another library's native frame as the options say. `make` gets its address. */
 export function attachingMedia<M extends Mapped>(
   { resource }: MediaContext,
   checks: Checks,
@@ -84,7 +83,7 @@ export function attachingMedia<M extends Mapped>(
   }, names);
 }
 
-/** The same of what has no owner, and nothing to wait for. */
+/** The same options for an object without an owner and without work to wait for. */
 export function wantedIn(checks: Checks, { access, copy }: Pick<MediaAttach, "access" | "copy">): Wanted {
   return { access: access === undefined ? undefined : accessOf(access, access), mayCopy: mayCopy(checks, copy) };
 }

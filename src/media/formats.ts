@@ -10,16 +10,19 @@ export interface PixelsFormat {
   readonly planes: readonly PicturePlane[];
 }
 
-/** What a library says of pixel formats. */
+/** What a library reports about pixel formats. */
 export interface PixelFormatsInit {
   /** The library, as messages name it. */
   readonly library: string;
   readonly checks: Checks;
-  /** The formats that samepage has a name for, by the library's; of two for one, the first is written. */
+  /** The library's names of formats that samepage knows. If two name one format, frames are written with the first. */
   readonly names: readonly (readonly [name: string, format: ImageFormat])[];
   /** The library's number of a format, by its name; undefined if it has none of that name. */
   numberOf(name: string): number | undefined;
-  /** What a number stands for. @throws {ArgumentError} for no format, and one whose pixels are no elements in memory. */
+  /**
+   * What a number stands for.
+   * @throws {ArgumentError} for an unknown format, and for one whose pixels are not elements in memory.
+   */
   describe(number: number, argument: string): PixelsFormat;
 }
 
@@ -37,14 +40,17 @@ export class PixelFormats {
     this.#names = new Map([...init.names].reverse().map(([name, format]) => [format, name]));
   }
 
-  /** A format by its number. @throws {ArgumentError} for no format of pixels, and one whose pixels are no elements in memory. */
+  /**
+   * A format by its number.
+   * @throws {ArgumentError} for an unknown format, and for one whose pixels are not elements in memory.
+   */
   at(number: number, argument: string): PixelsFormat {
     let found = this.#known.get(number);
     if (found === undefined) this.#known.set(number, found = this.#init.describe(number, argument));
     return found;
   }
 
-  /** The name of samepage's for it, where that stands for pictures of this size. */
+  /** samepage's name for it, where that stands for pictures of this size. */
   imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
     return fitting(this.#byName.get(name), width, height);
   }
@@ -58,7 +64,7 @@ export class PixelFormats {
     return { info, planes: planes.map(place) };
   }
 
-  /** The library's name for a format of samepage's; undefined if it has none. */
+  /** The library's name for a samepage format; undefined if it has none. */
   nameOf(format: ImageFormat): string | undefined {
     return this.#names.get(format);
   }

@@ -10,11 +10,10 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import type { MediaContext } from "./context.ts";
 
 /**
- * A frame that a program hands over to a library.
+ * Checks a frame that a program hands over to a library.
  *
- * @param on the context whose frames are taken as well: the one that the library's stands on, where it takes pictures of
- * that one's
- * @throws {ArgumentError} for what is no frame of these contexts.
+ * @param on a context whose frames are accepted as well: the one that the library's context was opened on
+ * @throws {ArgumentError} for anything but a frame of these contexts.
  */
 export function frameIn<T extends Tensor>(
   checks: Checks,
@@ -31,10 +30,10 @@ export function frameIn<T extends Tensor>(
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
 
 /**
- * How a sink refers to a frame of the library's own memory, which the program may then dispose at once. Undefined for other
- * memory, which has to stay.
+ * How a sink takes a reference to a frame in the library's own memory, so that the program may dispose it at once.
+ * Undefined for other memory, which has to stay.
  *
- * @param refer takes a reference, until the list is undone
+ * @param refer takes a reference, and pushes its release on the undo list
  */
 export function referring(
   context: MediaContext,

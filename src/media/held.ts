@@ -12,25 +12,25 @@ import type { MediaContext, Wanted } from "./context.ts";
 
 /** A block of memory that a native frame refers to. */
 export interface HeldBlock {
-  /** What has made it. */
+  /** Who allocated it. */
   readonly kind: string;
   readonly address: Address;
   readonly byteLength: number;
 }
 
-/** In which of a frame's blocks a plane lies, and where there. */
+/** The index of the block in which a plane lies, and its layout there. */
 export type HeldPlane = readonly [block: number, layout: Layout];
 
-/** What the native frames of a stream have in common. */
+/** What all native frames of a stream have in common. */
 export interface HeldStream {
   readonly info: FrameInfo;
   readonly planes: readonly HeldPlane[];
 }
 
-/** Says where a plane lies, by its number. Its layout counts from where it begins. */
+/** Returns where a plane lies, given its index. Its layout counts from the plane's first byte. */
 export type Placing = (plane: PlaneLayout, i: number) => HeldPlane;
 
-/** What frames of sound are, and where their planes lie. */
+/** Audio frames: what they are, and where their planes lie. */
 export function soundOf(given: AudioInfo, place: Placing): HeldStream {
   const info = frameInfo(given);
   return { info, planes: planeLayouts(info).map((plane, i) => place({ ...plane, byteOffset: 0 }, i)) };
@@ -47,9 +47,9 @@ export function planesIn(blocks: readonly HeldBlock[], { planes }: HeldStream): 
 }
 
 /**
- * The frame of the context that a library's stands on over a picture, by that API's own objects.
+ * A frame of the context that the library's context was opened on, over a picture by that API's own objects.
  *
- * @param release gives the native frame back, at the frame's end or on failure
+ * @param release releases the native frame, at the frame's end or on failure
  */
 export function frameOfPicture(
   context: MediaContext,
@@ -64,19 +64,19 @@ export function frameOfPicture(
   return frame;
 }
 
-/** What is said of a native frame that others may refer to. */
+/** What messages say about a native frame that others may refer to. */
 export interface Shared {
-  /** The library and the native frame, as messages name them, and the function that has said whether it is shared. */
+  /** The library and the native frame, as messages name them, and the function that reported whether it is shared. */
   readonly library: string;
   readonly object: string;
   readonly fn: string;
   readonly api: string;
-  /** What copies memory of a device. */
+  /** How the program can copy device memory. */
   readonly remedy?: string;
 }
 
 /**
- * How it is used, and whether that takes a copy.
+ * The access to attach with, and whether that takes a copy.
  *
  * @param isWritable false where others refer to its memory
  * @param canCopy false for memory of a device
@@ -93,7 +93,7 @@ export function accessIn(
   const isCopy = !isWritable && writes(access);
   if (!isCopy || copies) return { access, isCopy };
   const { library, object, fn, api, remedy = "" } = shared;
-  throw new AccessError(`access: others refer to the memory of the ${object}, and ${library} lets it be read only.`, {
+  throw new AccessError(`access: others refer to the memory of the ${object}, so ${library} lets it only be read.`, {
     ...{ api, fn, argument: "access" },
     hint: canCopy
       ? 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.'

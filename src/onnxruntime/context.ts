@@ -21,8 +21,8 @@ import { valuesIn } from "./values.ts";
 /** Which library is opened. */
 export interface OnnxRuntimeChoice {
   /**
-   * The path of `libonnxruntime.so`. Left out, the loader is asked for it, and then the Python packages are that Deno may
-   * read: `pip install onnxruntime`.
+   * The path of `libonnxruntime.so`. If left out, the loader looks for it, then the Python packages that Deno may read
+   * are searched: `pip install onnxruntime`.
    */
   readonly library?: string;
   /**
@@ -36,11 +36,11 @@ const CHOICE: Names<OnnxRuntimeChoice> = { library: true, on: true };
 
 /** Options of {@link OnnxRuntimeContext.compile}. */
 export interface OnnxRuntimeCompile {
-  /** How many threads compute an operator, the one that runs the model included; by default one for each core. */
+  /** How many threads compute an operator, including the one that runs the model; one for each core by default. */
   readonly threads?: number;
   /**
-   * Who executes the model, the best first, by the names in `context.providers`: each takes the operators that it has. The
-   * CPU's takes what is left, and CUDA's is the first in a context that was opened on it.
+   * The execution providers, the best first, by their names in `context.providers`. Each takes the operators that it
+   * has; the CPU's takes what is left. In a context that was opened on CUDA, CUDA's comes first by default.
    */
   readonly providers?: readonly string[];
 }
@@ -50,7 +50,7 @@ const COMPILE: Names<OnnxRuntimeCompile> = { threads: true, providers: true };
 const MOST_THREADS = 1024;
 
 /**
- * ONNX Runtime on the CPU, or on a GPU of CUDA's. It is its own target: memory of the host, or of that GPU, is mapped to it
+ * ONNX Runtime on the CPU, or on a CUDA GPU. It is its own target: memory of the host, or of that GPU, is mapped to it
  * in place.
  *
  * @example
@@ -92,8 +92,8 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
    * Opens ONNX Runtime.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {ArgumentError} for the path of another library than the one that is open, and for `on` that is not CUDA's.
-   * @throws {InteropError} if it is older than 1.21, or has no provider for CUDA where `on` asks for it.
+   * @throws {ArgumentError} for the path of another library than the open one, and for an `on` that is not CUDA's.
+   * @throws {InteropError} if it is older than 1.21, or lacks the CUDA provider that `on` needs.
    * @throws {NativeCallError} if it cannot start.
    */
   static open(choice: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
@@ -102,20 +102,20 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     const { version } = library.open(path);
     if (on !== undefined) assertCuda(on, version);
     return allOrNothing("opening ONNX Runtime", (undo) => {
-      // What it would log as an error, its functions return.
+      // Logs nothing below fatal: functions return what would be logged as an error.
       const env = resultOf("CreateEnv", ORT_LOGGING_LEVEL_FATAL, cString("samepage"));
       owned("onnxruntime.OrtEnv", undo, () => ort().ReleaseEnv(env));
       return new OnnxRuntimeContext(version, env, on, undo);
     });
   }
 
-  /** The execution providers that this library has, its best first: `"CPUExecutionProvider"`. */
+  /** The execution providers that this library has, the best first: `"CPUExecutionProvider"`. */
   get providers(): readonly string[] {
     this.resource.assertLive();
     return providersHere();
   }
 
-  /** @internal See `compile`. Weights in files of their own are not found. */
+  /** @internal See `compile`. It does not find weights in separate files, because the model has no path. */
   protected load(
     model: FileSource,
     name: string,

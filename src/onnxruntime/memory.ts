@@ -8,7 +8,7 @@ import { InferenceTensor } from "../inference/tensor.ts";
 /** Memory that ONNX Runtime reads and writes in place. Its handle is an `OrtValue`. */
 export class OnnxRuntimeTensor extends InferenceTensor {}
 
-/** A boolean is a byte, and a bfloat16 the upper half of an f32. */
+/** A boolean is a byte; a bfloat16 is the upper half of an f32. */
 export const elements: Elements = new Elements({
   ...{ api: "onnxruntime", fn: "GetTensorElementType", type: "ONNXTensorElementDataType" },
   dtypes: {
@@ -31,7 +31,7 @@ export const elements: Elements = new Elements({
   texts: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING,
 });
 
-/** All that the host has, without gaps. */
+/** Host memory without gaps. */
 export const ports: Memory<OnnxRuntimeTensor, Address> = inferenceMemory(
   "an OrtValue",
   elements,

@@ -20,7 +20,7 @@ export function providersHere(): readonly string[] {
   }, [() => call("ReleaseAvailableProviders", list, count)]);
 }
 
-/** Throws where the library does not run models on the GPU of CUDA's. */
+/** Throws if the library cannot run models on the GPU of this context. */
 export function assertCuda(on: Context, version: string): void {
   if (on.api !== "cuda") {
     throw checks.wrong("on", `ONNX Runtime runs nothing on ${on.name} (${on.api}).`, "Pass a CudaContext.");
@@ -32,7 +32,9 @@ export function assertCuda(on: Context, version: string): void {
   });
 }
 
-/** The providers that a program names, checked; CUDA's is the first on a GPU, and the CPU's needs no name. */
+/**
+ * Checks the providers that a program names. On a GPU CUDA's comes first if it is not named; the CPU's needs no name.
+ */
 export function providersIn(given: readonly string[] | undefined, on: Context | undefined): readonly string[] {
   if (given !== undefined && !Array.isArray(given)) throw checks.wrongKind("providers", "a list of names", given);
   const named = checks.itemsIn(given ?? [], "providers");
@@ -59,14 +61,14 @@ export function appendProviders(settings: Address, names: readonly string[], on:
   }
 }
 
-/** Those that need no objects of a program's. */
+/** Appends a provider that needs none of the program's objects. */
 function appendByName(settings: Address, name: string): void {
   const fn = "SessionOptionsAppendExecutionProvider";
   const status = ort()[fn](settings, cString(name), null, null, 0n);
   check(status, fn, { hint: `${name} may need options, or a library, that it does not have here.` });
 }
 
-/** By the number of the GPU, and the stream of samepage's on it. */
+/** Appends CUDA's provider, for the context's GPU and its stream. */
 function appendCuda(settings: Address, { arrays, natives }: Context): void {
   const options = resultOf("CreateCUDAProviderOptions");
   thenUndo("appending CUDA's provider", () => {

@@ -8,7 +8,7 @@ import type { Request } from "../inference/line.ts";
 import { call, check, library, ort, resultOf, statusError } from "./library.ts";
 import { RUN, runCode } from "./run_code.ts";
 
-/** What a session has of its model. */
+/** A model as its session knows it. */
 export interface NativeModel {
   readonly session: Address;
   /** Two lists of addresses of names. */
@@ -18,10 +18,10 @@ export interface NativeModel {
   readonly outputs: number;
 }
 
-/** The arguments of runs, one after the other, in memory that ONNX Runtime's threads may read. */
+/** The arguments of one run at a time, in memory that ONNX Runtime's threads may read. */
 export class OnnxRuntimeRequest implements Request {
   readonly fn = "Run";
-  /** Settles after the flag of the newest run that was started is posted. */
+  /** Settles after the newest run has posted its flag. */
   ended: Promise<void> | undefined;
   readonly #words: CallbackWords;
   readonly #values: BigUint64Array<ArrayBuffer>;

@@ -8,9 +8,9 @@ import { byStubs } from "../guard/stubs.ts";
 
 /** Where the words of a run lie. */
 export const RUN = {
-  /** The semaphore that is posted at its end. */
+  /** The semaphore that is posted at the run's end. */
   flag: 0,
-  /** The run's status, which its reader releases. */
+  /** The run's status. The code that reads it releases it. */
   status: 1,
   /** OrtApi's function `Run`. */
   fn: 2,
@@ -37,7 +37,7 @@ export const SYMBOLS = { RunElsewhere: { parameters: ["u64"], result: "void", no
 let made: RunCode | undefined;
 
 /**
- * `void RunElsewhere(void *run)`, on a thread of Deno's: it calls `Run`, keeps its status, and posts the run's semaphore, so
+ * `void RunElsewhere(void *run)`, on a Deno thread: it calls `Run`, keeps its status, and posts the run's semaphore, so
  * that a thread that blocks sees the end too. OrtApi's RunAsync runs on one of the session's own threads, and computes with
  * one less than `Run`: with two, it takes twice as long.
  *

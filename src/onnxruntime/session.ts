@@ -88,7 +88,7 @@ function readType(type: Address, argument: string): Omit<ModelValue, "name"> {
   const kind = numberOf("GetOnnxTypeFromTypeInfo", type);
   if (kind !== ONNX_TYPE_TENSOR) {
     const about = { api: "onnxruntime", fn: "GetOnnxTypeFromTypeInfo", hint: "Convert the model." };
-    throw new InteropError(`${argument} is no tensor (ONNXType ${kind}).`, about);
+    throw new InteropError(`${argument} is not a tensor (ONNXType ${kind}).`, about);
   }
   const info = resultOf("CastTypeInfoToTensorInfo", type);
   return { shape: shapeOf(info), ...elements.kindOf(typeOf(info), argument) };

@@ -303,7 +303,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
    * @throws {LayoutError} if the layout reaches past the memory's end.
    * @throws {NativeCallError} if the driver refuses it.
    *
@@ -387,7 +387,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    *
    * @param fd an fd of a binary semaphore (cl_khr_external_semaphore_opaque_fd), or a sync file; for a sync file whose
    * signal has come, -1 will do, as drivers export it
-   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example

@@ -125,7 +125,7 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
   /**
    * Allocates an image in driver memory, not initialised. The device chooses the layout of its pixels.
    *
-   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
+   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes.
    * @throws {NativeCallError} if there is too little memory.
    *
    * @example
@@ -153,7 +153,7 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
    * are peers.
    *
    * @param handle a live `cl_mem`; a wrong one crashes the process
-   * @throws {ArgumentError} for what is not such an image.
+   * @throws {ArgumentError} for anything but such an image.
    *
    * @example
    * ```ts
@@ -177,9 +177,9 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the size of the image, and what the memory was made with; `offset` is 0
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
-   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes; for `tiling: "linear"`,
-   * of which drivers show wrong pixels.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes; for `tiling:
+   * "linear"`, of which drivers show wrong pixels.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example

@@ -20,7 +20,7 @@ import { OpenCLTensor } from "./tensor.ts";
 
 /** A buffer, and where bytes begin in it: the two are found together, so that they fit. */
 export interface InBuffer {
-  /** The buffer; it is no sub-buffer. */
+  /** The buffer; it is not a sub-buffer. */
   readonly root: RootBuffer;
   /** Where the bytes begin in it. */
   readonly offset: number;
@@ -44,7 +44,7 @@ export class OpenCLMemory {
   /**
    * The class of host memory of this address and length behind a buffer; without an address, of the driver's own memory.
    *
-   * @throws {ArgumentError} for an address that is no bigint, or a length that is no whole number.
+   * @throws {ArgumentError} for an address that is not a bigint, or a length that is not a whole number.
    */
   classOf(address: bigint | undefined, byteLength: number): MemoryClass<BaseContext> {
     return classAt(address, byteLength);

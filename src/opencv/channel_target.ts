@@ -3,7 +3,7 @@ import type { OpenCVBase } from "./base.ts";
 
 /** A target for OpenCV matrices, of any number of channels or of one. */
 export abstract class ChannelTarget extends PrintedTarget<OpenCVBase> {
-  /** How many channels its matrices have; undefined where their shape decides. */
+  /** How many channels its matrices have; undefined if their shape decides. */
   readonly channels: number | undefined;
 
   /** Made by the context. */

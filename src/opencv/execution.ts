@@ -55,7 +55,7 @@ export class Execution extends Printed {
   readonly queue: DeviceQueue;
   readonly #state: State;
 
-  /** Tells OpenCV of a `cl_context`; ends with that, and with `owner`. @throws {OpenCVError} where OpenCV does not take it. */
+  /** Attaches OpenCV to a `cl_context`; ends with that, and with `owner`. @throws {OpenCVError} if OpenCV refuses it. */
   constructor(device: ExecutionContext, owner: Resource) {
     super();
     this.device = device;

@@ -173,7 +173,7 @@ function writeArrays(slot: Slot, kind: number, type: number): void {
   writeInputArray(view, AT.output, { flags: kind | type | ACCESS_WRITE | fixed, obj, sz_width: 0, sz_height: 0 });
 }
 
-/** @throws {ArgumentError} where nothing can be read at the address, or it is no header of that kind. */
+/** @throws {ArgumentError} where nothing can be read at the address, or it is not a header of that kind. */
 export function headerAt(address: Address, kind: "mat"): MatHeader;
 export function headerAt(address: Address, kind: "umat"): UMatHeader;
 export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UMatHeader {
@@ -206,8 +206,9 @@ const NAMES = { mat: "cv::Mat", umat: "cv::UMat" } as const;
 const OTHER = { mat: "umat", umat: "mat" } as const;
 
 /**
- * Does a header say where its sizes are as OpenCV does for that kind? Both begin alike, but have that in another place: of
- * two dimensions it is the address of `rows`, of more right behind the steps, and how many they are.
+ * True if a header points to its sizes as OpenCV does for that kind of matrix. Mat and UMat begin alike, but have these
+ * fields at different offsets. With two dimensions, the pointer is the address of `rows`; with more, it points behind
+ * the steps, to a count.
  */
 function hasGrid(view: DataView, address: Address, kind: "mat" | "umat"): boolean {
   const { dims, size_p, step_p, rows } = (kind === "mat" ? Mat : UMat).fields;

@@ -41,7 +41,7 @@ export class OpenCVMat extends OpenCVTensor {
     return super.slice(layout, options) as OpenCVMat;
   }
 
-  /** Does the header point to other memory? */
+  /** True if the header points to other memory. */
   protected override get reallocated(): boolean {
     return dataIn(this.slot) !== this.address;
   }

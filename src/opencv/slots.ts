@@ -88,7 +88,7 @@ export function filledSlot(fill: (slot: Slot) => void): Slot {
   }
 }
 
-/** Is that a part of a slot? Then it is no object that OpenCV made. */
+/** True if the address lies in a slot, so that OpenCV did not make the object. */
 export function isInSlot(address: Address): boolean {
   return slabs.some((slab) => slab <= address && address < slab + BigInt(SLOTS_A_SLAB * SIZE));
 }

@@ -22,7 +22,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   readonly slot: Slot;
   /** Sizes, steps and type, as OpenCV counts them. */
   readonly matShape: MatShape;
-  /** Does the header own memory that OpenCV made? Reallocating it may free that. */
+  /** True if the header owns memory that OpenCV made, which a reallocation may free. */
   readonly ownsMemory: boolean;
 
   /** Takes the resource over. */
@@ -34,7 +34,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     this.ownsMemory = init.ownsMemory ?? false;
   }
 
-  /** Has OpenCV reallocated it? Then its end says where the result is. */
+  /** True if OpenCV has reallocated it. Its end then reports where the result is. */
   protected abstract get reallocated(): boolean;
 
   /**

@@ -56,7 +56,7 @@ export class OpenCVUMat extends OpenCVTensor {
     return super.slice(layout, options) as OpenCVUMat;
   }
 
-  /** Does the header point to another buffer? */
+  /** True if the header points to another buffer. */
   protected override get reallocated(): boolean {
     return umatDataIn(this.slot) !== this.#u;
   }

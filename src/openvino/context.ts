@@ -28,14 +28,14 @@ export interface OpenVINOChoice {
   /** OpenVINO's own properties for that device: `{ INFERENCE_NUM_THREADS: "1" }`. */
   readonly properties?: Readonly<Record<string, string>>;
   /**
-   * The path of `libopenvino_c.so`. Left out, the loader is asked for it, and then the Python packages are that Deno may
-   * read: `pip install openvino`.
+   * The path of `libopenvino_c.so`. If left out, the loader looks for it, then the Python packages that Deno may read
+   * are searched: `pip install openvino`.
    */
   readonly library?: string;
   /**
-   * The context of Intel's GPU in which models run; the device is `"GPU"` then, if it is left out. An `OpenCLContext`: inputs
-   * and outputs are its buffers, mapped to this context. A `VaapiContext`: frames of NV12 are its surfaces, mapped to this
-   * context; other inputs and the outputs are memory of the CPU's, which OpenVINO copies.
+   * The context of Intel's GPU in which models run; `device` is then `"GPU"` by default. With an `OpenCLContext`, inputs
+   * and outputs are its buffers, mapped to this context. With a `VaapiContext`, NV12 frames are its surfaces, mapped to
+   * this context; other inputs and the outputs are CPU memory, which OpenVINO copies.
    */
   readonly on?: Context;
 }
@@ -44,12 +44,12 @@ const CHOICE: Names<OpenVINOChoice> = { device: true, properties: true, library:
 
 /** Options of {@link OpenVINOContext.compile}. */
 export interface OpenVINOCompile {
-  /** The weights of a model in OpenVINO's own format; left out, the file beside it: `model.bin` for `model.xml`. */
+  /** The weights of a model in OpenVINO's own format; by default the file beside it: `model.bin` for `model.xml`. */
   readonly weights?: FileSource;
-  /** By the inputs' names: what their tensors are, where that is not what the model takes. */
+  /** By input name: how the tensors differ from what the model takes. */
   readonly preprocess?: Readonly<Record<string, Preprocess>>;
   /**
-   * `"allow"`: OpenVINO may convert inputs and outputs in memory of its own, where it does not compute with their elements:
+   * `"allow"` lets OpenVINO convert inputs and outputs in its own memory if it does not compute with their elements:
    * 64-bit integers, `f64`, `u16`, `i16`, `u32`. `context.bytesCopied` counts them.
    */
   readonly copy?: "allow";
@@ -58,8 +58,8 @@ export interface OpenVINOCompile {
 const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy: true };
 
 /**
- * OpenVINO on one device. It is its own target: memory of the host is mapped to it and back in place, or buffers and
- * surfaces of Intel's GPU.
+ * OpenVINO on one device. It is its own target: host memory is mapped to it and back in place, or buffers and surfaces
+ * of Intel's GPU.
  *
  * @example
  * ```ts ignore
@@ -118,8 +118,8 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
    * Opens OpenVINO on a device.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {ArgumentError} for the path of another library than the one that is open, and an `on` that is neither
-   *     OpenCL's nor VA-API's.
+   * @throws {ArgumentError} for the path of another library than the open one, and for an `on` that is neither OpenCL's
+   * nor VA-API's.
    * @throws {NativeCallError} for a device that is not there, a property that it does not have, and a `cl_context` or a
    *     display that is not of Intel's GPU.
    */
@@ -152,17 +152,17 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     return devicesOf(this.#core);
   }
 
-  /** Why OpenVINO takes no memory of a GPU's, nor surfaces of video: in its own words. */
+  /** The reason why OpenVINO takes neither GPU memory nor video surfaces, in its own words. */
   get closedRemote(): Reason {
     this.resource.assertLive();
     try {
       const context = resultOf("ov_core_get_default_context", this.#core, cString("GPU"));
       ov().ov_remote_context_free(context);
     } catch (error) {
-      return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts on Intel's GPUs alone." };
+      return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts only on Intel's GPUs." };
     }
     return {
-      reason: "models of this context do not run in the one that the memory is of.",
+      reason: "models in this context do not run in the context that the memory belongs to.",
       remedy: "Open one on it: OpenVINOContext.open({ on }).",
     };
   }
@@ -216,8 +216,8 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
 }
 
 /**
- * Each request would have a state of its own, and which of them a run takes is not the program's to say. OpenVINO's C API has
- * no states. They are layers of its own format, which is a text.
+ * Refuses models with a state. Each request would have its own, and a program cannot choose which request a run takes;
+ * nor can OpenVINO's C API reset states. States are layers of OpenVINO's own format, which is XML.
  */
 function assertStateless(model: DataView<ArrayBuffer>, name: string): void {
   if (model.getUint8(0) !== "<".charCodeAt(0)) return;
@@ -227,7 +227,7 @@ function assertStateless(model: DataView<ArrayBuffer>, name: string): void {
   });
 }
 
-/** The file of weights that belongs to a model's, if it is there. */
+/** The weights beside a model's file, if there are any. */
 function besideOf(model: FileSource): FileSource | undefined {
   if (ArrayBuffer.isView(model) || !/\.xml$/.test(String(model))) return undefined;
   const weights = String(model).replace(/xml$/, "bin");
@@ -239,7 +239,7 @@ function besideOf(model: FileSource): FileSource | undefined {
   return model instanceof URL ? new URL(weights) : weights;
 }
 
-/** A tensor over weights, which the compiled model may go on reading. */
+/** A tensor over weights. They are kept, because the compiled model may go on reading them. */
 function weightsIn(source: FileSource, kept: Undo, undo: Undo): Address {
   const { address, byteLength } = sourceBytes("openvino", source, kept);
   const tensor = values.over(address, TYPES.u8, [Number(byteLength)], Number(byteLength));

@@ -33,13 +33,13 @@ export function versionOf(): string {
   return said;
 }
 
-/** What to do where OpenVINO's own words do not say it. */
+/** Hints for functions whose messages do not say what to do. */
 const HINTS = new Map([
   ["ov_core_get_property", "Is there such a device? `devices` of a context on the CPU lists them."],
-  ["ov_core_create_context", "OpenVINO has such contexts on Intel's GPUs alone."],
+  ["ov_core_create_context", "OpenVINO has such contexts only on Intel's GPUs."],
 ]);
 
-/** The error of a code, with what OpenVINO says of the last one. It says nothing of a wrong argument of C's. */
+/** The error of a code, with OpenVINO's last message. It has none for a wrong argument of a C function. */
 export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   const codeName = ERROR_NAMES.get(code) ?? "a code that OpenVINO does not know";
   const why = code === INVALID_C_PARAM ? undefined : reasonIn(textAt(ov().ov_get_last_err_msg()) ?? "");
@@ -50,7 +50,7 @@ export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeC
 /** Throws unless a function returned success. */
 export const check: Check = checkOf(errorOf);
 
-/** OpenVINO names the lines of its source first, each file on a line of its own. */
+/** The message without the lines in front of it, which name places in OpenVINO's source. */
 function reasonIn(said: string): string | undefined {
   const lines = said.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   const own = lines.filter((line) => !/^(Exception from|Check '.*' failed at) /.test(line));
@@ -60,7 +60,7 @@ function reasonIn(said: string): string | undefined {
 const calls: Calls<OpenVINO, number> = callsOf(ov, check);
 export const { call, resultOf, numberOf } = calls;
 
-/** What a function leaves in its last argument, a text, which is freed. */
+/** The string that a function writes to its last argument; frees the original. */
 export const textOf: Result<OpenVINO, number, string> = (...given) => {
   const address = resultOf(...given);
   const text = textAt(address) ?? "";

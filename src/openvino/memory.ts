@@ -12,7 +12,7 @@ export class OpenVINOTensor extends InferenceTensor {
   declare readonly target: OpenVINOContext;
 }
 
-/** The `ov_element_type_e` of the elements of our tensors. */
+/** The `ov_element_type_e` of each dtype. */
 export const TYPES = {
   ...{ f32: ov.F32, f16: ov.F16, f64: ov.F64, u8: ov.U8, i8: ov.I8, u16: ov.U16, i16: ov.I16 },
   ...{ u32: ov.U32, i32: ov.I32, u64: ov.U64, i64: ov.I64 },
@@ -23,10 +23,10 @@ export const elements: Elements = new Elements({
   others: { boolean: { type: ov.BOOLEAN, dtype: "u8" }, bf16: { type: ov.BF16, dtype: "u16" } },
 });
 
-/** The types of elements that the CPU plugin computes with: it converts all others in a buffer of its own. */
+/** The element types that the CPU plugin computes with. It converts all others in a buffer of its own. */
 export const NATIVE: ReadonlySet<number> = new Set([ov.F32, ov.F16, ov.BF16, ov.U8, ov.I8, ov.I32, ov.BOOLEAN]);
 
-/** All that the host has, without gaps. */
+/** Host memory without gaps. */
 export const ports: Memory<OpenVINOTensor, Address> = inferenceMemory(
   "an ov::Tensor",
   elements,

@@ -11,25 +11,25 @@ const FORMATS = { NV12: c.NV12_TWO_PLANES, RGB: c.RGB, BGR: c.BGR, RGBX: c.RGBX,
 const MODEL_FORMATS = { RGB: c.RGB, BGR: c.BGR } as const;
 const RESIZES = { linear: c.RESIZE_LINEAR, cubic: c.RESIZE_CUBIC, nearest: c.RESIZE_NEAREST } as const;
 
-/** What an input's tensor is, where that is not what the model takes: OpenVINO converts it as a part of the run. */
+/** How an input's tensor differs from what the model takes. OpenVINO converts it as a part of the run. */
 export interface Preprocess {
   /** The type of the tensor's elements: `"u8"` for pixels. */
   readonly dtype?: DType;
-  /** What the tensor's dimensions are: `"NHWC"`. A frame's are by itself. */
+  /** What the tensor's dimensions mean: `"NHWC"`. A frame needs none. */
   readonly layout?: string;
-  /** What the model's dimensions are: `"NCHW"`. Resizing, and a conversion of layout or color, need it. */
+  /** What the model's dimensions mean: `"NCHW"`. Resizing and conversions of layout or color need it. */
   readonly modelLayout?: string;
   /** The color of the pixels; `"NV12"` makes the input a frame of two planes. */
   readonly format?: "NV12" | "RGB" | "BGR" | "RGBX" | "BGRX";
   /** The color that the model takes; `"RGB"` if left out. */
   readonly modelFormat?: "RGB" | "BGR";
-  /** The height and width of the pixels, where they are resized to those of the model. */
+  /** The height and width of the input's pixels, if they are resized to the model's. */
   readonly size?: readonly [height: number, width: number];
   /** How pixels are resized; `"linear"` if left out. */
   readonly resize?: "linear" | "cubic" | "nearest";
-  /** What is subtracted, for each channel of the model. */
+  /** Subtracted from each channel of the model. */
   readonly mean?: readonly number[];
-  /** What the differences are divided by, for each channel. */
+  /** Divides each channel after the mean is subtracted. */
   readonly scale?: readonly number[];
 }
 
@@ -40,7 +40,7 @@ const NAMES: Names<Preprocess> = {
 
 const LARGEST = 65_536;
 
-/** Checks them. */
+/** Checks the options of one input. */
 export function preprocessIn(given: Preprocess, argument: string): Preprocess {
   const { dtype, layout, modelLayout, format, modelFormat, size, resize, mean, scale } = optionsIn(
     given,
@@ -68,9 +68,9 @@ export function preprocessIn(given: Preprocess, argument: string): Preprocess {
 }
 
 /**
- * A model that does these conversions first. The caller frees it.
+ * Makes a model that does these conversions first. The caller frees it.
  *
- * @param onSurfaces true where frames are surfaces of video
+ * @param onSurfaces true if frames are video surfaces
  */
 export function preprocessed(model: Address, inputs: ReadonlyMap<string, Preprocess>, onSurfaces: boolean): Address {
   return thenUndo("preprocessing", (undo) => {
@@ -99,14 +99,14 @@ function addSteps(all: Address, name: string, how: Preprocess, onSurfaces: boole
     call("ov_preprocess_input_tensor_info_set_spatial_static_shape", tensor, BigInt(height), BigInt(width));
   }
   if (format !== undefined) {
-    const [y, uv] = NV12_NAMES.map(cString); // read where there are two planes
+    const [y, uv] = NV12_NAMES.map(cString); // read only for two planes
     const planes = format === "NV12" ? 2n : 0n;
     const fn = "ov_preprocess_input_tensor_info_set_color_format_with_subname";
     call(fn, tensor, FORMATS[format], planes, y, uv);
     if (planes > 0n && onSurfaces) call("ov_preprocess_input_tensor_info_set_memory_type", tensor, GPU_SURFACE);
     if (format !== modelFormat) call("ov_preprocess_preprocess_steps_convert_color", steps, MODEL_FORMATS[modelFormat]);
   }
-  if (size !== undefined || mean !== undefined || scale !== undefined) { // pixels would be rounded after each step
+  if (size !== undefined || mean !== undefined || scale !== undefined) { // else pixels would be rounded after each step
     call("ov_preprocess_preprocess_steps_convert_element_type", steps, TYPES.f32);
   }
   if (size !== undefined) call("ov_preprocess_preprocess_steps_resize", steps, RESIZES[how.resize ?? "linear"]);
@@ -126,5 +126,5 @@ function layoutOf(text: string, undo: Undo): Address {
   return layout;
 }
 
-/** What OpenVINO adds to an input's name, after a slash, for the planes of NV12. */
+/** What OpenVINO appends to an input's name, after a slash, for the planes of NV12. */
 export const NV12_NAMES: readonly string[] = ["y", "uv"];

@@ -12,36 +12,36 @@ import { OUT } from "../inference/calls.ts";
 import { OpenVINOTensor, ports } from "./memory.ts";
 import { shapeFor } from "./values.ts";
 
-/** What OpenVINO has of a context that models run in. */
+/** How OpenVINO runs models in another API's context. */
 interface RemoteKind {
   /** OpenVINO's name of such contexts. */
   readonly type: string;
-  /** The property that is the context's own handle, and that handle's name in `natives`. */
+  /** The property that takes the context's handle, and that handle's name in `natives`. */
   readonly key: string;
   readonly handle: string;
   /** The context's memory, as OpenVINO takes it in place. */
   portsOf(on: Context): Memory<OpenVINOTensor, Address>;
 }
 
-/** By the context's API. */
+/** By the API of the other context. */
 const KINDS: Readonly<Record<string, RemoteKind>> = {
   opencl: { type: "OCL", key: "OCL_CONTEXT", handle: "context", portsOf: bufferPorts },
   vaapi: { type: "VA_SHARED", key: "VA_DEVICE", handle: "display", portsOf: surfacePorts },
 };
 
-/** Throws unless models may run in the context of another API's. */
+/** Throws unless models can run in this context. */
 export function assertRemote({ api, name }: Context): void {
   if (api in KINDS) return;
   const hint = "Pass an OpenCLContext or a VaapiContext of Intel's GPU.";
   throw checks.wrong("on", `OpenVINO runs nothing on ${name} (${api}).`, hint);
 }
 
-/** What begins each property: OpenVINO's functions take names and values by turns, each counted. */
+/** Names of properties. OpenVINO's functions take names and values alternately, and their number. */
 const [CONTEXT_TYPE, MEMORY_TYPE] = ["CONTEXT_TYPE", "SHARED_MEM_TYPE"].map(cString);
 const [BUFFER, MEM_HANDLE] = ["OCL_BUFFER", "MEM_HANDLE"].map(cString);
 const [SURFACE, SURFACE_ID, PLANE] = ["VA_SURFACE", "DEV_OBJECT_HANDLE", "VA_PLANE"].map(cString);
 
-/** OpenVINO's remote context in another API's, until `undo` runs. */
+/** Makes OpenVINO's remote context over another API's, until `undo` runs. */
 export function remoteContext(core: Address, device: string, { api, natives }: Context, undo: Undo): Address {
   const { type, key, handle } = KINDS[api];
   const context = natives!.handles()[handle] as Address;
@@ -52,12 +52,12 @@ export function remoteContext(core: Address, device: string, { api, natives }: C
   return remote;
 }
 
-/** What models in such a context read and write. */
+/** The ports of the memory that models in such a context read and write. */
 export function remotePorts(on: Context): Memory<OpenVINOTensor, Address> {
   return KINDS[on.api].portsOf(on);
 }
 
-/** Buffers of a `cl_context`, from their beginning on. */
+/** Whole buffers of a `cl_context`. */
 function bufferPorts(on: Context): Memory<OpenVINOTensor, Address> {
   return {
     ...gpuMemory(ports, { kind: "cl_mem" }, on),
@@ -86,7 +86,7 @@ class BufferTensor extends OpenVINOTensor {
 
 const BUFFERS = [MEMORY_TYPE, BUFFER, MEM_HANDLE] as const;
 
-/** OpenVINO is given a cl_mem, and no offset. */
+/** Refuses an offset: OpenVINO takes a cl_mem from its beginning. */
 function assertWhole(offset: number, argument: string): void {
   if (offset === 0) return;
   throw checks.unfit(
@@ -96,7 +96,7 @@ function assertWhole(offset: number, argument: string): void {
   );
 }
 
-/** Surfaces of a display, as frames. All other memory is the host's, which OpenVINO copies. */
+/** Surfaces of a display, as frames. All other memory is host memory, which OpenVINO copies. */
 function surfacePorts(on: Context): Memory<OpenVINOTensor, Address> {
   return {
     ...ports,
@@ -117,7 +117,7 @@ function surfacePorts(on: Context): Memory<OpenVINOTensor, Address> {
   };
 }
 
-/** A plane of a surface: no address says where it lies. */
+/** The handle of a surface's plane, which has no address. */
 class Plane {
   constructor(readonly id: bigint, readonly index: number) {}
 }
@@ -159,7 +159,7 @@ function refuseOther(context: Context, on: Context): Reason | undefined {
 }
 
 const OTHER: Reason = {
-  reason: "it is memory of another context than the one that models run in.",
+  reason: "it belongs to another context than the one in which models run.",
   remedy: "Map it there first.",
 };
 
@@ -174,6 +174,6 @@ const NO_SURFACE: Reason = {
 };
 
 const UNSEEN: Reason = {
-  reason: "it is a surface, of which OpenVINO shows the CPU nothing.",
+  reason: "it is a surface, whose bytes OpenVINO does not show to the CPU.",
   remedy: "Map the frame of the VaapiContext.",
 };

@@ -57,7 +57,7 @@ export class OpenVINORequest implements Request {
     return this.#made[i];
   }
 
-  /** OpenVINO's request keeps a reference to its tensors, so it is given one without memory of its own. No run uses that. */
+  /** Gives the request a tensor without memory, because it keeps a reference to its tensors. No run uses it. */
   letGoOfOutput(i: number): void {
     const idle = values.over(this.#words.addressOf(0), ...this.#leastOf(i), 0);
     try {

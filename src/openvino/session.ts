@@ -55,7 +55,7 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
   }
 }
 
-/** On a GPU, all that is memory of the CPU's is copied. */
+/** On a GPU, all CPU memory is copied. */
 function isInPlace({ dtype, elements: name, planes }: ModelValue, { device, on, isHost }: OpenVINOContext): boolean {
   if (device !== "CPU" && isHost) return on !== undefined && planes !== undefined;
   return NATIVE.has(elements.typeOf(dtype, name));

@@ -27,7 +27,7 @@ const USAGE = `Runs a clip through stages that hand their frames on in place.
 
 const FLAGS = new Set(["filter", "kernel", "detect", "out", "codec", "frames", "explain", "json", "help"]);
 const SWITCHES = new Set(["explain", "json", "help"]);
-/** An option that is about another one. */
+/** Options that mean something only together with another one. */
 const NEEDS: Readonly<Record<string, string>> = { kernel: "filter", codec: "out" };
 
 /** The options of a call, by name. */
@@ -40,11 +40,13 @@ export async function main(args: readonly string[]): Promise<number> {
   const options: Options = Object.fromEntries(flags.map(([, name, value]) => [name, value ?? ""]));
   if (args.length === 0 || options.help !== undefined) return said(console.log, USAGE, 0);
   const unknown = flags.find(([, name, value]) => !FLAGS.has(name) || (value !== undefined) === SWITCHES.has(name));
-  if (unknown !== undefined) return said(console.error, `What is ${unknown[0]}? --help names what there is.`, 2);
+  if (unknown !== undefined) return said(console.error, `Expected an option as --help shows it, got ${unknown[0]}.`, 2);
   if (command !== "run" || clip === undefined || others.length > 0) {
-    return said(console.error, "Write run, and one clip. --help names the rest.", 2);
+    return said(console.error, "Expected run and one clip. --help shows the usage.", 2);
   }
-  if (!/^[1-9]\d{0,2}$/.test(options.frames ?? "4")) return said(console.error, "--frames: a number from 1 to 999.", 2);
+  if (!/^[1-9]\d{0,2}$/.test(options.frames ?? "4")) {
+    return said(console.error, "--frames: expected a number from 1 to 999.", 2);
+  }
   const idle = Object.keys(NEEDS).find((name) => options[name] !== undefined && options[NEEDS[name]] === undefined);
   if (idle !== undefined) return said(console.error, `--${idle} does nothing without --${NEEDS[idle]}.`, 2);
   try {
@@ -81,7 +83,7 @@ async function assertFile(path: string): Promise<void> {
     if (error instanceof Deno.errors.NotFound) throw new Error(`${path}: there is no such file.`);
     throw error;
   });
-  if (!isFile) throw new Error(`${path} is no file.`);
+  if (!isFile) throw new Error(`${path} is not a file.`);
 }
 
 async function stagesFor(
@@ -134,7 +136,7 @@ async function sessionOf(model: string, open: DisposableStack): Promise<Session>
     xml: async () => (await import("../openvino/mod.ts")).OpenVINOContext.open(),
   };
   const kind = model.slice(model.lastIndexOf(".") + 1);
-  if (!Object.hasOwn(contexts, kind)) throw new Error(`${model}: a model is a file of .onnx, or .xml of OpenVINO.`);
+  if (!Object.hasOwn(contexts, kind)) throw new Error(`${model}: expected an .onnx file, or an .xml file of OpenVINO.`);
   return await open.use(await contexts[kind]()).compile(model);
 }
 

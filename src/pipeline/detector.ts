@@ -6,15 +6,15 @@ import { checks, type Transform } from "./stage.ts";
 import { infer } from "./stages/infer.ts";
 import { pictureInput } from "./stages/picture_input.ts";
 
-/** The longer side of what the model reads, where it takes any, and what its sides are multiples of. */
+/** The longer side of the model's input if it takes any size, and what its sides are multiples of. */
 const [SIDE, STEP] = [640, 32];
 
-/** From which probability on a pixel belongs to an object, and what share of the picture the smallest has. */
+/** The least probability of a pixel of an object, and the least share of the picture that an object covers. */
 const [LIKELY, LEAST] = [0.3, 1 / 5000];
 
 /**
- * A model that gives each pixel the probability that it belongs to an object, as text detectors do: what is connected is a
- * detection.
+ * A model that gives each pixel the probability that it belongs to an object, as text detectors do. Connected pixels are
+ * one detection.
  *
  * @throws {ArgumentError} for a model of another kind.
  */
@@ -24,7 +24,7 @@ export function detector(session: Session, cl: OpenCLContext): Transform<OpenCLT
     others.length + more.length === 0 && input.shape[1] === 3 && Math.abs(output.shape[1]) === 1;
   if (!isMap) {
     const hint = "It has to read f32 [1, 3, height, width], and write f32 [1, 1, height, width].";
-    throw checks.wrong("--detect", `the model makes no map of probabilities: ${session}.`, hint);
+    throw checks.wrong("--detect", `expected a model that makes a map of probabilities, got ${session}.`, hint);
   }
   const sizeOf = (info: FrameInfo): readonly number[] => {
     const { width, height } = info as ImageInfo;
@@ -50,7 +50,7 @@ interface Detection {
   readonly confidence: number;
 }
 
-/** What is connected in a map, each as a box around it. */
+/** A box around each group of connected pixels. */
 export function detectionsIn(map: HostTensor): readonly Detection[] {
   const likely = (map.view({ access: "read" }) as Float32Array).slice();
   const [, , height, width] = map.layout.shape;
@@ -76,7 +76,7 @@ export function detectionsIn(map: HostTensor): readonly Detection[] {
   return found;
 }
 
-/** Pixels that are connected with one; each is taken out of the map. */
+/** The pixels connected with one. Each is taken out of the map. */
 function* connected(map: Float32Array, start: number, width: number) {
   const waiting = [start];
   for (let index = waiting.pop(); index !== undefined; index = waiting.pop()) {

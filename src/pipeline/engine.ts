@@ -28,16 +28,18 @@ import {
   type User,
 } from "./plan.ts";
 import { Queue } from "./queue.ts";
-import { Recent } from "./recent.ts";
+import { RecentKinds } from "./recent_kinds.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
 import { checks, Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
 import { Watch } from "./watch.ts";
 
-/** How long stages may take to end, after which they are named; one that still works on a frame is left behind. */
+/**
+ * How long stages may take to end before a warning names them. A stage that still works on a frame is then left behind.
+ */
 const GRACE_MS = 5000;
 
-/** Options of a run, with what is left out filled in. */
+/** Options of a run, with the defaults filled in. */
 export interface RunOptions {
   readonly frames: number;
   readonly copy: "never" | "allow";
@@ -46,23 +48,23 @@ export interface RunOptions {
   readonly progress: boolean;
 }
 
-/** A stage where it stands in this run: the same one may stand in two places. */
+/** A stage in this run: the same stage may stand in two places. */
 class Place<S extends Stage = Stage> {
   readonly stage: S;
   readonly next: Place | undefined;
   readonly figures: Growing;
-  /** How it works on frames like the last one. */
+  /** How it works on frames of the last one's kind. */
   planned: Planned | undefined;
-  /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
-  readonly given: Recent<Gives>;
-  /** Is its close() over? One that is under way ends by its abort(). */
+  /** What it writes into, by kind of frame: a kind that comes back is not allocated again. */
+  readonly given: RecentKinds<Gives>;
+  /** True once its close() is over. A close() that is under way ends by abort(). */
   isClosed = false;
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
   constructor(stage: S, next: Place | undefined, forget: (gives: Gives) => void) {
     [this.stage, this.next] = [stage, next];
-    this.given = new Recent(({ frames }) => frames instanceof Slots && frames.isIdle, forget);
+    this.given = new RecentKinds(({ frames }) => frames instanceof Slots && frames.isIdle, forget);
     const none = { frames: 0, dropped: 0, milliseconds: 0, waited: 0, bytesMoved: 0, hostWaits: 0 };
     this.figures = { stage: stage.name, ...none };
   }
@@ -72,14 +74,14 @@ class Place<S extends Stage = Stage> {
   }
 }
 
-/** A frame on its way: what one stage has of it, and what its hook at the end of the frame may reach. */
+/** A frame on its way: what a stage has of it, and what the hook at the frame's end may reach. */
 class Traveller {
   readonly began: number;
   /** The stage that has it. */
   at: Place;
-  /** Undefined once it has left the pipeline: then it is collected when the program forgets it. */
+  /** Undefined once it has left the pipeline, so that it can be collected if the program forgets it. */
   frame: Frame | undefined;
-  /** The frame in the memory of the stage that has it, where that is another than its own. */
+  /** The frame in the memory of the stage that has it, if that is not the frame's own. */
   map: Frame | undefined;
 
   constructor(frame: Frame, at: Place, began: number) {
@@ -111,11 +113,11 @@ interface Gives {
   readonly info: FrameInfo;
   readonly frames: Slots | OwnFrames;
   readonly reached: Reached;
-  /** The same, in the form that a plan has. */
+  /** The same facts, as a plan shows them. */
   readonly said: Given;
 }
 
-/** One run of a pipeline: it reads the first frame, says what will happen, and then lets all stages work. */
+/** One run of a pipeline: it reads the first frame, plans, and then lets all stages work. */
 export class Engine implements Run {
   readonly graph: Graph;
   readonly frames: number;
@@ -132,13 +134,13 @@ export class Engine implements Run {
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
   readonly #pace = new Pace();
-  /** Ends that are under way, which wait for whatever still has the memory; those of frames with the stage that had them. */
+  /** Ends under way, which wait for whatever still uses the memory; for a frame, with the stage that had it. */
   readonly #ending = new Map<Promise<void>, string | undefined>();
   #iterator: AsyncIterator<Frame> | undefined;
   #first: Promise<IteratorResult<Frame>> | undefined;
   #plan: Promise<Plan> | undefined;
   #ended: Promise<void> | undefined;
-  /** Stages that still worked some time after the end had begun. */
+  /** Stages that still worked {@link GRACE_MS} after the end had begun. */
   readonly #leftBehind = new Set<string>();
   #grace: Promise<void> | undefined;
   #failures: unknown[] = [];
@@ -185,8 +187,8 @@ export class Engine implements Run {
   }
 
   /**
-   * Reads the first frame, and asks the graph for each hand-over up to the first stage that has frames in its own hands.
-   * With an example of what will come, no frame is read.
+   * Reads the first frame, and asks the graph for each hand-over up to the first stage whose output is not known before
+   * it runs. With an example of the frames to come, no frame is read.
    */
   plan(example?: Frame): Promise<Plan> {
     return this.#plan ??= this.#planAll(example);
@@ -225,7 +227,7 @@ export class Engine implements Run {
     }
   }
 
-  /** Does not wait any longer than the run lasts: a source may never give a frame. */
+  /** Waits no longer than the run lasts: a source may never give a frame. */
   async #firstOf(): Promise<IteratorResult<Frame>> {
     this.signal.throwIfAborted();
     return await unlessAborted(this.#first ??= this.#open(), this.signal);
@@ -268,13 +270,13 @@ export class Engine implements Run {
     return { from, info, reached, gives };
   }
 
-  /** Gives frames back that are idle, and of a kind that came long ago. */
+  /** Ends idle frames of a kind that came long ago. */
   #forget(frames: Slots): void {
     this.#slots.delete(frames);
     this.#keep(frames[Symbol.asyncDispose]());
   }
 
-  /** What a transform writes into: frames of the stage behind it, or its own. */
+  /** What a transform writes into: frames of the next stage, or its own. */
   async #givesOf(
     stage: Transform,
     info: FrameInfo,
@@ -313,7 +315,7 @@ export class Engine implements Run {
     }
   }
 
-  /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
+  /** Lets all stages work until the end. @throws {StageError} if a stage fails. @throws the signal's reason. */
   async run(): Promise<Figures> {
     if (!(this.#places.at(-1)?.stage instanceof Sink)) {
       for await (const frame of this.iterate()) this.#discard(frame, (this.#places.at(-1) ?? this.#source).name);
@@ -335,7 +337,7 @@ export class Engine implements Run {
     });
     try {
       for await (const traveller of out) {
-        if (this.signal.aborted) { // a flow takes that for the end, and gives what it has
+        if (this.signal.aborted) { // a flow takes an abort for the end, and yields what it still has
           this.#dispose([traveller]);
           break;
         }
@@ -351,7 +353,7 @@ export class Engine implements Run {
     this.#throwFailures();
   }
 
-  /** All stages at once. What fails is noted, and ends the others. */
+  /** Runs all stages at once. A failure is noted, and ends the others. */
   async #work(out: Queue<Traveller> | undefined): Promise<void> {
     try {
       await this.plan();
@@ -381,7 +383,7 @@ export class Engine implements Run {
     }
   }
 
-  /** Waits for what a stage does; some time after the end has begun, it is named and left behind. */
+  /** Waits for a stage's work. Some time after the end has begun, a warning names the stage, and it is left behind. */
   async #overOrLeft(stage: string, work: Promise<unknown>): Promise<void> {
     const late = this.#stopped().then(nextTurn); // it may be late already, and the work over by the next turn
     const isLate = await Promise.race([work.then(() => false), late.then(() => true)]);
@@ -405,7 +407,7 @@ export class Engine implements Run {
   async #read(output: Queue<Traveller>): Promise<void> {
     const { figures } = this.#source;
     for (let { done, value } = await (this.#first ??= this.#open()); !done;) {
-      this.#first = undefined; // what it read is on its way
+      this.#first = undefined; // the frame is on its way
       if (output.isClosed) {
         this.#discard(value, this.#source.name);
         break;
@@ -416,7 +418,7 @@ export class Engine implements Run {
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
       const turn = this.#pace.next();
-      if (turn !== undefined) await turn; // timers and signals are to have theirs
+      if (turn !== undefined) await turn; // so that timers and signals get their turn
       if (output.isClosed) break;
       const begin = performance.now();
       ({ done, value } = await this.#iterator!.next());
@@ -437,9 +439,9 @@ export class Engine implements Run {
       const next = traveller ?? this.#admit(frame, place);
       if (output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
-      await output.taken(); // what a flow has in its own hands is its own to drop
+      await output.taken(); // so that a flow decides which of its frames to drop
       if (!output.isClosed) continue;
-      this.#dispose(input.close()); // a stream that is cancelled waits for what it has asked for
+      this.#dispose(input.close()); // a cancelled stream waits for the read that it has begun
       break;
     }
     this.#dispose(input.close());
@@ -456,7 +458,7 @@ export class Engine implements Run {
     }
   }
 
-  /** Has a stage work on what comes: one frame after the other, or several at a time. */
+  /** Has a stage work on its frames: one after the other, or several at a time. */
   async #each(place: Place<Worker>, input: Queue<Traveller>, output: Queue<Traveller> | undefined): Promise<void> {
     const { stage } = place;
     const { concurrency = 1 } = stage.init;
@@ -478,7 +480,7 @@ export class Engine implements Run {
       }
       traveller.at = place;
       count++;
-      const taken = await this.#taken(place, traveller); // one after the other: work begins in order
+      const taken = await this.#taken(place, traveller); // awaited, so that work begins in order
       if (concurrency === 1) await one(taken, before);
       else {
         before = one(taken, before);
@@ -520,7 +522,7 @@ export class Engine implements Run {
     return { traveller, input, gives, begin };
   }
 
-  /** What a stage makes of a frame; undefined for a sink, and for a frame that is dropped. */
+  /** Has a stage work on a frame. Undefined for a sink, and for a dropped frame. */
   async #processed(place: Place<Worker>, { traveller, input, gives, begin }: InHand): Promise<Traveller | undefined> {
     const { stage, figures, name } = place;
     const frame = traveller.frame!;
@@ -560,7 +562,7 @@ export class Engine implements Run {
     return this.#track(frame, place, began);
   }
 
-  /** A frame in the memory of a stage: the same map as before, where that is its memory already. */
+  /** A frame in a stage's memory. A map that is there already is used again. */
   async #mapped(figures: Growing, traveller: Traveller, target: Target | undefined, access: Access): Promise<Frame> {
     await this.#unmapped(traveller, target, access);
     const { frame, map } = traveller;
@@ -573,7 +575,7 @@ export class Engine implements Run {
     return traveller.map;
   }
 
-  /** Ends the map of the stage before, unless this one works in it, too. The host waits where the next map would. */
+  /** Ends the previous stage's map, unless this stage can work in it. Waits only if the next map would wait too. */
   async #unmapped(traveller: Traveller, target: Target | undefined, access: Access): Promise<void> {
     const { frame, map } = traveller;
     if (map === undefined || (map.target === target && covers(map.access, access))) return;
@@ -589,7 +591,7 @@ export class Engine implements Run {
     this.#assertFrame(frame, place.name);
     if (this.#travellers.has(frame)) throw new StageError(place.name, `${frame.name} was passed on twice.`);
     const part = this.#travellers.values().find((one) => one.frame!.resource.purpose === frame.resource);
-    if (part !== undefined) { // a frame that came in ends with this one, and counts until then
+    if (part !== undefined) { // a frame that came in is part of this one, ends with it, and counts until then
       this.#travellers.delete(part.frame!);
       return this.#track(frame, place, part.began);
     }
@@ -618,7 +620,7 @@ export class Engine implements Run {
     return frame;
   }
 
-  /** A frame that a program takes out. */
+  /** Hands a frame to the program. */
   #leave(traveller: Traveller): Frame {
     const frame = traveller.frame!;
     traveller.frame = undefined;
@@ -689,7 +691,7 @@ export class Engine implements Run {
     await this.end();
   }
 
-  /** Ends all that the run has, whatever came before. What fails is added to the failures. */
+  /** Ends all that the run has, whatever came before, and collects the failures. */
   end(): Promise<void> {
     return this.#ended ??= this.#endAll();
   }
@@ -702,15 +704,10 @@ export class Engine implements Run {
     }
     for (const { stage, name, isClosed } of this.#places) {
       const late = setTimeout(() => warn(`${name} has not closed ${LATE}: the pipeline waits for it.`), GRACE_MS);
-      await this.#attempt(
-        name,
-        () =>
-          stage instanceof Transform
-            ? stage.init.close?.()
-            : stage instanceof Sink && !isWhole && !isClosed
-            ? stage.init.abort?.(this.signal.reason)
-            : undefined,
-      );
+      await this.#attempt(name, async () => {
+        if (stage instanceof Transform) await stage.init.close?.();
+        if (stage instanceof Sink && !isWhole && !isClosed) await stage.init.abort?.(this.signal.reason);
+      });
       clearTimeout(late);
     }
     this.#stopQuietly();
@@ -723,7 +720,7 @@ export class Engine implements Run {
     this.#failures.push(...unwind(this.#undo));
   }
 
-  /** Throws what has ended the pipeline, by the name of its stage; what failed afterwards is said, too. */
+  /** Throws what ended the pipeline, with its stage's name, together with what failed afterwards. */
   #throwFailures(): void {
     const [first] = this.#failures;
     try {
@@ -744,7 +741,7 @@ export class Engine implements Run {
     }
   }
 
-  /** Waits for what a program's source may never do. What it throws was thrown before, or comes too late. */
+  /** Waits for the program's source, within limits. Its errors were thrown before, or come too late. */
   async #settle(done: Promise<unknown> | undefined): Promise<void> {
     if (done !== undefined) await this.#overOrLeft(this.#source.name, done.catch(() => {}));
   }
@@ -761,14 +758,14 @@ export class Engine implements Run {
 const LATE = `${GRACE_MS / 1000} s after the pipeline's end`;
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 
-/** What a transform says that it gives; its frames have the times of those that it reads. */
+/** What a transform gives, without times: its frames have the times of those that it reads. */
 function givenOf(given: FrameInfo | undefined): FrameInfo {
   if (typeof given !== "object") throw checks.wrongKind("gives", "what the frames are: imageInfo({ … })", given);
   const { media: _, ...kind } = given;
   return frameInfo(kind as FrameInfo);
 }
 
-/** Are frames of one kind, whatever their times are? */
+/** True for frames of one kind, whatever their times. */
 function isAlike(one: FrameInfo, other: FrameInfo): boolean {
   for (const name in { ...one, ...other }) {
     const [a, b] = [Reflect.get(one, name), Reflect.get(other, name)];
@@ -777,12 +774,12 @@ function isAlike(one: FrameInfo, other: FrameInfo): boolean {
   return true;
 }
 
-/** What a frame may be used for is left to its map: a decoder's frames differ in that. */
+/** Leaves access out: the map checks it, and it differs between a decoder's frames. */
 function isFor(planned: Planned | undefined, { target, info }: Frame): boolean {
   return planned !== undefined && planned.from === target && isAlike(planned.info, info);
 }
 
-/** Who has the frames of a stage after it: up to one that makes others of them, and the host where that is not known. */
+/** Who uses a stage's frames after it: all stages up to one that makes new frames; the host where that is not known. */
 function usersOf(place: Place | undefined): readonly User[] {
   if (place === undefined) return [ON_HOST];
   const { stage, next } = place;

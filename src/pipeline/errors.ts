@@ -1,6 +1,6 @@
 import { type ErrorFields, InteropError } from "../core/errors.ts";
 
-/** A stage of a pipeline has failed, or does not fit where it is; `cause` is what it threw. */
+/** A stage of a pipeline failed, or does not fit where it stands; `cause` is what it threw. */
 export class StageError extends InteropError {
   /** The stage's name. */
   readonly stage: string;
@@ -12,7 +12,7 @@ export class StageError extends InteropError {
   }
 }
 
-/** What a stage threw, with its name. */
+/** An error with the name of the stage that threw it. */
 export function stageError(stage: string, error: unknown): StageError {
   if (error instanceof StageError) return error;
   const { hint } = error instanceof InteropError ? error : {};

@@ -8,13 +8,13 @@ export interface StageFigures {
   readonly frames: number;
   /** Frames that it has dropped. */
   readonly dropped: number;
-  /** Milliseconds that it took for all of them, its waits among them. */
+  /** Milliseconds that it took for all of them, including waits. */
   readonly milliseconds: number;
-  /** Milliseconds of these in which it waited for a frame to write: the stages behind it had all. */
+  /** Milliseconds of these in which it waited for a frame to write, because later stages had them all. */
   readonly waited: number;
   /** Bytes that maps for it have copied or moved. */
   readonly bytesMoved: number;
-  /** How often the host waited before such a map. */
+  /** How often the host waited before a map for it. */
   readonly hostWaits: number;
 }
 
@@ -27,9 +27,9 @@ export class Figures extends Printed {
   readonly stages: readonly StageFigures[];
   /** Frames that have left it. */
   readonly frames: number;
-  /** Milliseconds since its first frame was asked for, until its end. */
+  /** Milliseconds from the request for its first frame to its end. */
   readonly milliseconds: number;
-  /** Milliseconds from a frame's beginning to its end, on average. */
+  /** Milliseconds from a frame's entry to its exit, on average. */
   readonly latency: number;
 
   /** Made by a pipeline. */

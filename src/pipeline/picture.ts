@@ -7,10 +7,10 @@ const [WIDTH, HEIGHT, GAP, MARGIN] = [300, 62, 46, 12];
 const COLOURS = { alias: "#1a7f37", migrate: "#9a6700", copy: "#cf222e" } as const;
 
 /**
- * How frames get from stage to stage, as a picture: a box for each stage, and an arrow for each hand-over, green where the
- * bytes stay where they are. A tooltip has the route. Branches stand side by side. It needs no other font or file.
+ * A plan as a picture: a box for each stage, and an arrow for each hand-over, green if the bytes stay where they are. A
+ * tooltip shows the route. Branches stand side by side. It needs no font or file besides itself.
  *
- * @throws {ArgumentError} for what is no plan.
+ * @throws {ArgumentError} for anything but a plan.
  */
 export function svgOf(plan: Plan): string {
   checks.assertInstance(plan, Plan, "plan");
@@ -30,7 +30,7 @@ export function svgOf(plan: Plan): string {
   ].join("\n");
 }
 
-/** Draws a plan from a column and a height on. Returns how many columns it has, and where it ends. */
+/** Draws a plan from a column and a height on. Returns its width in columns, and the height at which it ends. */
 function drawn(plan: Plan, column: number, top: number, parts: string[]): { width: number; height: number } {
   let [width, height] = [1, top];
   const names = [...plan.handOvers, ...plan.unknown];
@@ -72,7 +72,7 @@ function box(column: number, y: number, name: string, lines: readonly string[]):
     `<text x="${left + 10}" y="${top + 20}">${escaped(cut(name))}</text>${small.join("")}</g>`;
 }
 
-/** An arrow down to a box; from another column it comes along the gap. */
+/** An arrow down to a box. From another column, it runs along the gap. */
 function arrow(column: number, y: number, route: Route | undefined, from: number = column): string {
   const at = (column: number) => MARGIN + column * (WIDTH + MARGIN) + 24;
   const [x, top] = [at(column), MARGIN + y];

@@ -9,30 +9,30 @@ import { checks, Flow, MOST_AT_A_TIME, Sink, SOURCE, type SourceInit, Stage, Tra
 
 /** Options of a {@link Pipeline}. */
 export interface PipelineOptions {
-  /** The most frames that each stage has at a time, which are allocated once; 4 if left out. */
+  /** The most frames that each stage has at a time. They are allocated once. 4 if left out. */
   readonly frames?: number;
-  /** May bytes be copied between two stages? `"never"` if left out: it is an error that names the stage. */
+  /** Whether bytes may be copied between two stages. `"never"` if left out: a copy is an error that names the stage. */
   readonly copy?: "never" | "allow";
-  /** Ends the pipeline: what waits for it throws the signal's reason. */
+  /** Ends the pipeline: calls that wait for it throw the signal's reason. */
   readonly signal?: AbortSignal;
-  /** True for a `performance.measure` of each stage's work on each frame, which developer tools show. */
+  /** True to record a `performance.measure` of each stage's work on each frame, which developer tools show. */
   readonly measure?: boolean;
-  /** True to show on stderr, if that is a terminal, how many frames are done, and how many a second. */
+  /** True to show on stderr, if that is a terminal, how many frames are done, and how many per second. */
   readonly progress?: boolean;
 }
 
 const COPY: Rule = (checks, value, argument) => void checks.nameIn(value, { never: 1, allow: 1 }, argument);
 const OPTIONS = { frames: integer(1, MOST_AT_A_TIME), copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
 
-/** What can stand in a pipeline behind its source: its stages, and streams of frames of the program's own. */
+/** What can follow a pipeline's source: stages, and the program's own streams of frames. */
 export type Piece = Transform | Flow | Sink | TransformStream<Frame, Frame> | WritableStream<Frame>;
 
-/** Where frames come from: a source, another pipeline, or anything that is read in a loop. */
+/** Where frames come from: a source, another pipeline, or anything that can be read in a loop. */
 export type Origin = Source | Pipeline | AsyncIterable<Frame> | ReadableStream<Frame>;
 
 /**
- * Stages, one behind the other. Each hands its frames to the next in the memory that costs the least to reach: the same
- * bytes, as a rule. Run it, or, where the last stage is no sink, take its frames in a loop.
+ * Stages, one after the other. Each hands its frames to the next in the memory that costs the least to reach, which is
+ * usually the same bytes. Run it, or, if the last stage is not a sink, take its frames in a loop.
  *
  * @example
  * ```ts
@@ -67,9 +67,9 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   /** Its stages. */
   readonly stages: readonly [Source, ...Stage[]];
   readonly #options: RunOptions;
-  /** What {@link explain} has begun. */
+  /** The run that {@link explain} has begun. */
   #engine: Engine | undefined;
-  /** What runs, or has run last. */
+  /** The current run, or the last one. */
   #last: Engine | undefined;
 
   /** Made by {@link pipeline}, and by the methods of a source. */
@@ -83,12 +83,15 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     this.#options = { frames, copy, signal, measure, progress };
   }
 
-  /** True for what this class has made, and not for a proxy of it. For mappers. */
+  /** True for objects of this class, and not for a proxy of one. For mappers. */
   static owns(value: object): boolean {
     return #engine in value;
   }
 
-  /** The same with one more stage, which may be a stream of the program's own. @throws {ArgumentError} behind a sink. */
+  /**
+   * The same pipeline with one more stage, or with one of the program's streams.
+   * @throws {ArgumentError} after a sink.
+   */
   pipeThrough(piece: Transform | Flow | TransformStream<Frame, Frame>): Pipeline {
     assertNoSink(piece);
     return this.#with(piece);
@@ -104,8 +107,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   }
 
   /**
-   * What will happen to each frame: it reads the first one, and says for each hand-over by which route it goes. The run
-   * that follows begins with that frame.
+   * Reads the first frame, and returns the route of each hand-over. The run that follows begins with that frame.
    *
    * @throws {StageError} where a stage does not take what the one before it gives, or no route leads to its memory.
    */
@@ -113,7 +115,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     return await this.planFor(undefined);
   }
 
-  /** @internal The same for a frame like those that will come. */
+  /** @internal The same, for an example of the frames to come. */
   async planFor(example: Frame | undefined): Promise<Plan> {
     const engine = this.#engine ??= this.#made();
     try {
@@ -127,7 +129,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   /**
    * Runs until the source ends. Frames of a pipeline without a sink are disposed as they come out.
    *
-   * @throws {StageError} what made a stage fail, with its name. Every frame has ended then.
+   * @throws {StageError} if a stage fails, with its name. Every frame has then ended.
    * @throws the signal's reason.
    */
   async run(): Promise<Figures> {
@@ -147,7 +149,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     return ReadableStream.from(this);
   }
 
-  /** What it does, or what its last run has done; undefined before the first. */
+  /** Figures of the current run, or of the last one; undefined before the first. */
   get figures(): Figures | undefined {
     return (this.#last ?? this.#engine)?.figures;
   }
@@ -157,7 +159,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     return `pipeline ${this.stages.map(({ name }) => name).join(" → ")}`;
   }
 
-  /** Ends what {@link explain} has begun. */
+  /** Ends the run that {@link explain} has begun. */
   async [Symbol.asyncDispose](): Promise<void> {
     const engine = this.#engine;
     this.#engine = undefined;
@@ -176,7 +178,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   }
 }
 
-/** A stage that gives frames, and the pipeline that it is by itself. */
+/** A stage that gives frames. By itself it is a pipeline. */
 export class Source extends Stage implements AsyncIterable<Frame, void> {
   /** @internal */
   readonly init: SourceInit;
@@ -188,7 +190,7 @@ export class Source extends Stage implements AsyncIterable<Frame, void> {
     this.init = init;
   }
 
-  /** A pipeline of this source and another stage, which may be a stream of the program's own. */
+  /** A pipeline of this source and another stage, or one of the program's streams. */
   pipeThrough(piece: Transform | Flow | TransformStream<Frame, Frame>): Pipeline {
     assertNoSink(piece);
     return pipeline(this, piece);
@@ -206,10 +208,10 @@ export class Source extends Stage implements AsyncIterable<Frame, void> {
 }
 
 /**
- * A pipeline of these stages: a source, then transforms and streams of frames, and a sink where there is one. The last
- * argument may be options.
+ * Makes a pipeline of stages: a source, then transforms and streams of frames, and perhaps a sink. The last argument may
+ * be options.
  *
- * @throws {ArgumentError} for what is no stage, or stands in the wrong place.
+ * @throws {ArgumentError} for anything but a stage, and for a stage in the wrong place.
  */
 export function pipeline(origin: Origin, ...pieces: readonly (Piece | PipelineOptions)[]): Pipeline {
   const last = pieces.at(-1);

@@ -11,22 +11,22 @@ import { host } from "../host/mod.ts";
 import { StageError } from "./errors.ts";
 import type { Run, Size, Taken } from "./stage.ts";
 
-/** Where rows and planes of what a stage writes begin: encoders read whole vectors, and kernels take a plane by itself. */
+/** Alignment of the frames that a stage writes: encoders read whole vectors, and kernels take a plane by itself. */
 export const PLACEMENT = { rowAlign: 64, planeAlign: 512 };
 
-/** What the frames are when they reach a stage, and how they get there. */
+/** The frames that reach a stage, and how they get there. */
 export interface HandOver {
   /** The stage's name. */
   readonly stage: string;
-  /** What it gets: `"I420 1920 × 1080"`. */
+  /** The frames that it gets: `"I420 1920 × 1080"`. */
   readonly takes: string;
   /** The memory that it works in. */
   readonly memory: string;
   /** How the bytes get there. */
   readonly route: Route;
-  /** What it makes of them, in how many frames of which memory; undefined where it works in place. */
+  /** The frames that it writes; undefined if it works in place. */
   readonly gives?: Given | undefined;
-  /** What the pipelines behind it do, where it hands frames to several. */
+  /** The plans of its branches, if it hands frames to several pipelines. */
   readonly branches?: readonly Plan[] | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface HandOver {
 export interface Given {
   /** The frames: `"GRAY8 1920 × 1080"`. */
   readonly frame: string;
-  /** How many are allocated; undefined where the next stage has them. */
+  /** How many are allocated; undefined if the next stage owns them. */
   readonly count?: number;
   /** Bytes of all of them. */
   readonly byteLength?: number;
@@ -42,15 +42,15 @@ export interface Given {
   readonly memory: string;
   /** How the stage reaches it. */
   readonly route: Route;
-  /** True if the stage does nothing but copy. */
+  /** True if the stage only copies. */
   readonly copies: boolean;
 }
 
 /** How the frames of a pipeline get from stage to stage. It prints as one line for each hand-over. */
 export class Plan extends Printed {
-  /** From the source on. A stage of the program's own, and what follows it, is not known before its first frame. */
+  /** From the source on. A program's own stage, and what follows it, is unknown before its first frame. */
   readonly handOvers: readonly HandOver[];
-  /** The names of the stages about which nothing is known yet. */
+  /** The names of the stages that are not planned yet. */
   readonly unknown: readonly string[];
   readonly #isMade = true;
 
@@ -154,7 +154,7 @@ function sizeOf(size: Size | undefined): string {
   return typeof size === "number" ? `${size}` : `${size[0]} to ${size[1]}`;
 }
 
-/** Where a stage works on such a frame: undefined for the memory in which it is. */
+/** Where a stage works on a frame: `target` is undefined for the memory in which the frame lies. */
 export interface Reached {
   readonly target: Target | undefined;
   readonly route: Route;
@@ -184,13 +184,13 @@ export function reach(
   });
 }
 
-/** Who has the frames that a stage writes, one after the other. */
+/** A stage that uses the frames that another one writes. */
 export interface User {
   readonly memory: readonly Target[];
   readonly access: Access;
 }
 
-/** Allocates the frames that a stage writes: in memory of the host's, or its own, whichever costs all of them less. */
+/** Allocates the frames that a stage writes: in host memory or in the stage's own, whichever costs all users less. */
 export function allocatorFor(
   stage: string,
   users: readonly User[],
@@ -210,7 +210,7 @@ export function allocatorFor(
   });
 }
 
-/** How such frames get to all who have them; undefined where one cannot reach them in place. */
+/** The steps by which such frames reach all users; undefined if one user cannot reach them in place. */
 function stepsOf(allocate: () => Frame, users: readonly User[], { graph }: Pick<Run, "graph">): Step[] | undefined {
   using frame = allocate();
   const steps: Step[] = [];
@@ -232,7 +232,10 @@ function cheapest(routes: readonly Route[]): Route | undefined {
   return open.reduce((best, one) => compareSteps(one.steps, best.steps) < 0 ? one : best);
 }
 
-/** So many frames of one kind, and what is made of them: all of it, or nothing. @throws {LayoutError} for other frames. */
+/**
+ * Allocates `count` frames of one kind and makes something of them: all or nothing.
+ * @throws {LayoutError} for other frames.
+ */
 export function several<T>(info: FrameInfo, count: number, allocate: () => Frame, make: (frames: Frame[]) => T): T {
   return allOrNothing("allocating frames", (undo) => {
     const frames = Array.from({ length: count }, () => {

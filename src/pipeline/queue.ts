@@ -1,6 +1,6 @@
-/** What one stage has done and the next has not begun. */
+/** What one stage has finished and the next has not begun. */
 export class Queue<T> implements AsyncIterable<T, void> {
-  /** True once nothing more is taken out of it: the caller of `push` keeps what it pushes then. */
+  /** True once nothing more is taken out of it. A caller must not push then, but keep its item. */
   isClosed = false;
   #items: T[] = [];
   #isEnded = false;
@@ -8,24 +8,24 @@ export class Queue<T> implements AsyncIterable<T, void> {
 
   #emptied: (() => void) | undefined;
 
-  /** Adds one. */
+  /** Adds an item. */
   push(item: T): void {
     this.#items.push(item);
     this.#wake?.();
   }
 
-  /** Resolves once all was taken out, or nothing more will be. */
+  /** Resolves once everything was taken out, or nothing more will be. */
   async taken(): Promise<void> {
     while (this.#items.length > 0) await new Promise<void>((resolve) => this.#emptied = resolve);
   }
 
-  /** Nothing more comes. */
+  /** Marks the end: nothing more is pushed. */
   end(): void {
     this.#isEnded = true;
     this.#wake?.();
   }
 
-  /** Nothing more is taken out. Returns what is left. */
+  /** Stops the reader, and returns what is left. */
   close(): readonly T[] {
     const left = this.#items;
     this.#items = [];
@@ -35,7 +35,7 @@ export class Queue<T> implements AsyncIterable<T, void> {
     return left;
   }
 
-  /** Takes what comes, until the end. */
+  /** Takes the items, until the end. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     while (true) {
       const item = this.#items.shift();

@@ -6,13 +6,13 @@ import type { Metadata } from "../core/tensors/metadata.ts";
 import { ReusedFrame, type TurnFacts } from "../core/tensors/reused.ts";
 import { Turns } from "../core/turns.ts";
 
-/** The frames that one stage writes: allocated once, lent for one turn after the other. */
+/** The frames that a stage writes: allocated once, and lent again and again. */
 export class Slots implements AsyncDisposable {
   /** Bytes of all of them. */
   readonly byteLength: number;
   readonly #frames: readonly ReusedFrame<Frame>[];
   readonly #free: ReusedFrame<Frame>[];
-  /** However many wait for a frame, one that comes free wakes one of them. */
+  /** A frame that comes free wakes one of those that wait. */
   readonly #turns = new Turns();
   #wake: (() => void) | undefined;
   #isOver = false;
@@ -24,12 +24,12 @@ export class Slots implements AsyncDisposable {
     this.#free = [...this.#frames];
   }
 
-  /** One of them as a whole, to ask what can be done with all. */
+  /** One of the frames, to ask what can be done with all of them. */
   get example(): Frame {
     return this.#frames[0].whole;
   }
 
-  /** Are all of them free, and does no stage wait for one? */
+  /** True if all are free, and no stage waits for one. */
   get isIdle(): boolean {
     return this.#free.length === this.#frames.length && !this.#turns.isBusy;
   }
@@ -39,7 +39,7 @@ export class Slots implements AsyncDisposable {
     return this.#frames.length;
   }
 
-  /** The next that is free, as a frame of this time, with this metadata. */
+  /** The next free frame, with these facts and this metadata. */
   async next(signal: AbortSignal, info: FrameInfo, metadata: Metadata): Promise<Frame> {
     const facts = { info, metadata };
     if (this.#free.length > 0 && !this.#turns.isBusy) return this.#lend(facts);
@@ -52,7 +52,7 @@ export class Slots implements AsyncDisposable {
   #lend(facts: TurnFacts): Frame {
     const [frame] = this.#free;
     const lent = frame.lend("read-write", () => this.#giveBack(frame), facts);
-    this.#free.shift(); // it stays where a tensor over the same memory is in use
+    this.#free.shift(); // only now: lend() throws if a tensor over the same memory is in use
     return lent;
   }
 
@@ -70,14 +70,14 @@ export class Slots implements AsyncDisposable {
     this.#wake?.();
   }
 
-  /** Disposes them; one that a program has taken out of the pipeline, once that is disposed. */
+  /** Disposes the frames. One that a program has taken out of the pipeline ends once the program disposes it. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     const ends = await Promise.allSettled(this.#free.map(({ whole }) => whole[Symbol.asyncDispose]()));
     throwAll(ends.flatMap((end) => end.status === "rejected" ? [end.reason] : []), "giving frames back");
   }
 
-  /** The pipeline has ended: there is no caller to throw to. */
+  /** Warns instead of throwing: the pipeline has ended, so there is no caller to throw to. */
   #end({ whole }: ReusedFrame<Frame>): void {
     try {
       whole[Symbol.dispose]();

@@ -12,15 +12,15 @@ import type { Plan } from "./plan.ts";
 
 export const checks: Checks = new Checks("pipeline");
 
-/** What a stage knows of the pipeline that it runs in. */
+/** What a stage knows about the pipeline that it runs in. */
 export interface Run {
-  /** Aborted once the pipeline ends before its source does: by an error, a signal, or a loop that breaks off. */
+  /** Aborted once the pipeline ends before its source does: after an error, a signal, or a `break` in the loop. */
   readonly signal: AbortSignal;
   /** The contexts of all stages. */
   readonly graph: Graph;
   /** The most frames that each stage has at a time. */
   readonly frames: number;
-  /** May bytes be copied between two stages? */
+  /** Whether bytes may be copied between two stages. */
   readonly copy: "never" | "allow";
   /** What its stages have done so far. */
   readonly figures: Figures;
@@ -32,8 +32,8 @@ export type Size = number | readonly [least: number, most: number];
 /** Which frames a stage takes, and how it wants them. What is left out may be anything. */
 export interface Takes<T extends Tensor = Tensor> {
   /**
-   * The memory that it works in: the cheapest to reach is taken, and the first where several cost the same. Left out,
-   * frames come in the memory in which they are.
+   * The memory that it works in. The cheapest to reach is used, and the first of those that cost the same. If left out,
+   * frames stay in the memory in which they are.
    */
   readonly memory?: Target<T> | readonly Target<T>[];
   /** What it does with the bytes; `"read-write"` for a transform in place, `"read"` for any other stage. */
@@ -46,10 +46,10 @@ export interface Takes<T extends Tensor = Tensor> {
   readonly height?: Size;
 }
 
-/** Memory that a stage has for the one before it to write: a ring's frames. */
+/** A stage's own memory, into which the stage before it writes: a ring's frames. */
 export interface OwnFrames {
   /**
-   * The next frame to write, whose `info.media` is that of `info`. Its end without a write of the stage gives it back.
+   * The next frame to write, whose `info.media` is that of `info`. A dispose gives it back unwritten.
    */
   next(signal: AbortSignal, info: FrameInfo): Promise<Frame>;
 }
@@ -58,13 +58,13 @@ export interface OwnFrames {
 export interface StageInit {
   /** Its name, for errors and figures: `"edges"`. */
   readonly name: string;
-  /** The contexts that it brings, for others to use too: those of `takes.memory` need not be named. */
+  /** Contexts that it brings into the graph, for other stages too. Those of `takes.memory` need not be named. */
   readonly contexts?: Iterable<Context>;
 }
 
 /** What a {@link Source} is made of. */
 export interface SourceInit extends StageInit {
-  /** The frames, in order. Each is the pipeline's, which disposes it. A `return()` of the iterator ends the source. */
+  /** The frames, in order. The pipeline owns and disposes each. A `return()` of the iterator ends the source. */
   frames(run: Run): AsyncIterable<Frame> | ReadableStream<Frame>;
 }
 
@@ -72,22 +72,24 @@ export interface SourceInit extends StageInit {
 export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   /** Which frames it takes. */
   readonly takes?: Takes<T>;
-  /** What it makes of such a frame, in memory of its own. Left out, it works in place, or looks and writes metadata. */
+  /**
+   * What the frames are that it writes, into memory of its own. If left out, it works in place, or writes only metadata.
+   */
   gives?(input: FrameInfo): FrameInfo;
-  /** Allocates a frame for it to write; left out, page-aligned memory of the host's that it reaches without a copy. */
+  /** Allocates a frame for it to write. If left out, the pipeline does so, in memory that it reaches without a copy. */
   allocate?(info: FrameInfo): Frame;
   /**
-   * Works on a frame in its memory. Commands that it submits may be under way when it returns: the next user of the bytes
-   * waits for them. What it writes begins with the input's time, and a copy of its metadata. `false` drops the frame.
+   * Works on a frame in its memory. Commands may be under way when it returns: the next user of the bytes waits for
+   * them. `output` begins with the input's time and a copy of its metadata. Return `false` to drop the frame.
    */
   process(input: Frame<T>, output: Frame<T>, run: Run): void | boolean | Promise<void | boolean>;
-  /** True for one that copies frames, and no more: their bytes are counted. */
+  /** True for a stage that only copies frames, so that the bytes are counted as moved. */
   readonly copies?: boolean;
   /** How many frames it works on at a time; 1 if left out. */
   readonly concurrency?: number;
-  /** False for frames to go on as soon as they are done; left out, they keep their order. */
+  /** False to pass frames on as soon as they are done; if left out, they keep their order. */
   readonly ordered?: boolean;
-  /** Called once no more frames come, with how many came in all: the last of them may still be on their way to `process`. */
+  /** Called after the last frame, with the number of all frames. Some may still be on their way to `process`. */
   flush?(count: number): void;
   /** Called once at the end, whatever ended the pipeline. */
   close?(): void | Promise<void>;
@@ -96,11 +98,10 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
 /** What a {@link Flow} is made of. */
 export interface FlowInit extends StageInit {
   /**
-   * What comes out, of what goes in: fewer frames, more, or others. Each frame that it takes is its own: it passes it on, or
-   * disposes it.
+   * Takes frames, and yields fewer, more, or others. It owns each frame that it takes: it passes it on, or disposes it.
    */
   flow(frames: AsyncIterable<Frame>, run: Run): AsyncIterable<Frame>;
-  /** True if what comes out has gone in, and was not changed: then {@link Plan} looks past it. */
+  /** True if it yields the frames that went in, unchanged. {@link Plan} can then plan the stages after it. */
   readonly keeps?: boolean;
 }
 
@@ -108,21 +109,23 @@ export interface FlowInit extends StageInit {
 export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   /** Which frames it takes. */
   readonly takes?: Takes<T>;
-  /** Memory that it has for a transform before it to write, of such frames. Called once, before the first frame. */
+  /** Its own memory for such frames, into which the transform before it writes. Called once, before the first frame. */
   allocate?(info: FrameInfo, run: Run): OwnFrames | Promise<OwnFrames>;
-  /** What pipelines of its own will do with such a frame. */
+  /** The plans of its own pipelines for such a frame. */
   plan?(frame: Frame<T>, run: Run): Promise<readonly Plan[]>;
-  /** What the stages of pipelines of its own have done so far, or did in their last run. */
+  /** What the stages of its own pipelines have done so far, or did in their last run. */
   figures?(): readonly StageFigures[];
-  /** Takes a frame, which is disposed after that: what keeps its memory holds that up, and nothing else. */
+  /** Takes a frame, which is disposed afterwards. Whatever keeps its memory delays only that dispose. */
   write(frame: Frame<T>, run: Run): unknown;
   /** How many frames it takes at a time; 1 if left out. */
   readonly concurrency?: number;
-  /** Called once no more frames come, with how many came in all: each was given to `write`, which may still be at work. */
+  /**
+   * Called after the last frame, with the number of all frames. Each was given to `write`, which may still be at work.
+   */
   flush?(count: number): void;
   /** Called once after the last frame; not called after an error. */
   close?(): void | Promise<void>;
-  /** Called once instead, with what ended the pipeline; while close() is under way, to end that. */
+  /** Called once instead of close(), with what ended the pipeline; or to end a close() that is under way. */
   abort?(reason: unknown): void | Promise<void>;
 }
 
@@ -143,7 +146,7 @@ const SINK = {
 };
 const TAKES = { memory: true, access: true, format: true, width: true, height: true };
 
-/** {@link Takes} as a pipeline reads it. */
+/** {@link Takes}, checked and with its defaults. */
 export interface Taken {
   readonly memory: readonly Target[];
   readonly access: Access;
@@ -160,7 +163,7 @@ export abstract class Stage extends Printed {
   /** The contexts that it brings. */
   readonly contexts: readonly Context[];
 
-  /** Checks what no stage can leave out: its name, and the function that works. */
+  /** Checks what every stage needs: its name, and the function that does the work. */
   protected constructor({ name, contexts = [] }: StageInit, work: Readonly<Record<string, unknown>>) {
     super();
     TEXT(checks, name, "name");
@@ -197,7 +200,7 @@ export class Transform<T extends Tensor = Tensor> extends Stage {
   }
 }
 
-/** A stage that has all frames in its own hands: what comes out is up to it. */
+/** A stage that owns the frames it takes, and decides which frames come out. */
 export class Flow extends Stage {
   /** @internal */
   readonly init: FlowInit;
@@ -210,7 +213,7 @@ export class Flow extends Stage {
   }
 }
 
-/** A stage that takes frames, the last one. */
+/** The last stage, which takes the frames. */
 export class Sink<T extends Tensor = Tensor> extends Stage {
   /** @internal */
   readonly init: SinkInit<T>;
@@ -261,7 +264,7 @@ function contextsOf({ contexts = [] }: StageInit, { memory }: Taken): readonly C
   return [...contexts, ...memory.map(({ context }) => context)];
 }
 
-/** Takes a stream's writer. @throws {ArgumentError} for what is no stream, and one that others write to. */
+/** Takes a stream's writer. @throws {ArgumentError} for anything but a stream, and for a locked stream. */
 export function writerOf<T>(stream: WritableStream<T>, argument: string): WritableStreamDefaultWriter<T> {
   if (!(stream instanceof WritableStream)) throw checks.wrongKind(argument, "a WritableStream", stream);
   if (!stream.locked) return stream.getWriter();

@@ -1,6 +1,6 @@
 import type { Frame } from "../core/tensors/frame.ts";
 
-/** When a frame is shown, in seconds, by what its maker or its metadata says; undefined where neither does. */
+/** When a frame is shown, in seconds, from its `info.media` or its metadata; undefined if neither has a time. */
 export function secondsOf({ info: { media }, metadata }: Frame): number | undefined {
   if (media?.pts !== undefined && media.timeBase !== undefined) {
     const [numerator, denominator] = media.timeBase;

@@ -2,19 +2,19 @@ import { warn } from "../core/errors.ts";
 
 const SLOW_MS = 5000;
 
-/** Warns where no frame has moved for a while, and names the stages that have them. */
+/** Warns if no frame has moved for a while, and names the stages that have them. */
 export class Watch {
   readonly #frames: number;
   readonly #where: () => readonly string[];
   #timer: ReturnType<typeof setInterval> | undefined;
   #hasMoved = true;
 
-  /** `where` says which stage has each frame, also one whose end waits for that stage's library. */
+  /** `where` returns the stage of each frame, also of a frame whose end waits for that stage's library. */
   constructor(frames: number, where: () => readonly string[]) {
     [this.#frames, this.#where] = [frames, where];
   }
 
-  /** Keeps the program alive until it has named what hangs: else Deno would end it without a word of that. */
+  /** Keeps the program alive until the warning: otherwise Deno would end a program that hangs, without a message. */
   begin(): void {
     this.#timer = setInterval(() => this.#look(), SLOW_MS);
   }

@@ -32,7 +32,7 @@ import {
 import { API, checks } from "./library.ts";
 import { numberIn, PythonObject, referencesTo, taken } from "./object.ts";
 
-/** A library of Python's that has arrays. */
+/** A Python library that has arrays. */
 export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
 
 /** How a library takes them. */
@@ -102,7 +102,7 @@ function rename(capsule: Address, name: Address): void {
   assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
-/** A function of Python's that gives a library a tensor, and what it says about that tensor. It stays. */
+/** A Python function that gives a library a tensor, and what it says about that tensor. It stays. */
 interface Giver {
   readonly about: readonly Asked[number][] | readonly number[];
   readonly give: Address;
@@ -307,5 +307,5 @@ function objectIn(array: PythonObject | bigint): Address {
   return array.address;
 }
 
-/** The least that an object of Python's has: the count of its references, and its class. */
+/** The least that a Python object has: the count of its references, and its class. */
 const OBJECT_BYTES = 16;

@@ -173,7 +173,7 @@ function described(error: Address, trace: Address): readonly string[] {
   return withReference(called(helping("describe"), [error, trace].map(shared), "describe"), textIn).split("\0");
 }
 
-/** The error of what was raised, which is Python's no more. */
+/** The error of what was raised, which Python no longer holds. */
 function raised(fn: string, doing: string): NativeCallError {
   const { PyErr_Fetch, PyErr_NormalizeException, Py_DecRef } = cpython();
   const [type, value, trace] = Array.from({ length: 3 }, () => new BigUint64Array(1));

@@ -89,7 +89,7 @@ export function lookAtPython(modules: readonly string[]): Found {
   return { version, installation, modules: modules.filter(has) };
 }
 
-/** A library of Python's that is open. */
+/** A Python library that is open. */
 export interface OpenLibrary {
   readonly functions: CPython;
   /** What it was opened by. */

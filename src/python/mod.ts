@@ -1,5 +1,5 @@
 /**
- * Python in this process: NumPy's, PyTorch's, CuPy's and JAX's arrays over memory of samepage's, and the other way round.
+ * Python in this process: NumPy's, PyTorch's, CuPy's and JAX's arrays over samepage's memory, and the other way round.
  *
  * @module
  */

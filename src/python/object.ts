@@ -57,8 +57,8 @@ export type PythonValue =
   | { [name: string]: PythonValue };
 
 /**
- * A reference to an object of Python's: a module, a function, an array. What `python.run`, `python.import` and `call` return
- * where it is no plain value. Dispose it: then Python has it alone.
+ * A reference to a Python object: a module, a function, an array. What `python.run`, `python.import` and `call` return
+ * where it is not a plain value. Dispose it: then Python has it alone.
  */
 export class PythonObject extends Printed implements Disposable {
   readonly #address: Address;
@@ -192,7 +192,7 @@ function toPython(value: unknown, argument: string, depth = 0): Address {
       return newReference(py.PyLong_FromString(cString(value.toString(16)), null, 16), "PyLong_FromString");
     case "string":
       if (value.isWellFormed()) return textObject(value);
-      throw checks.wrong(argument, "the text has half of a character: it is no Unicode.", "Pass text.toWellFormed().");
+      throw checks.wrong(argument, "the text has half of a character: it is not Unicode.", "Pass text.toWellFormed().");
     case "object":
       if (value === null) return shared(helping("none"));
       if (isMade(value, PythonObject)) return shared(value.address);
@@ -326,7 +326,7 @@ function disposeAll(value: PythonValue): void {
   else if (typeof value === "object" && value !== null) Object.values(value).forEach(disposeAll);
 }
 
-/** Runs a call of Python's on a thread of its own. `name` is what messages call it;
+/** Runs a Python call on a thread of its own. `name` is what messages call it;
  * `prepare` returns new references: the function, and its arguments. */
 export async function onThread(name: string, prepare: () => Address[]): Promise<PythonValue> {
   assertThreadsRun("threading");

@@ -47,11 +47,11 @@ const OPTIONS: Names<PythonOptions> = { library: true, home: true, path: true };
 let opened: Python | undefined;
 
 /**
- * CPython in this process, for its arrays: NumPy, PyTorch, CuPy and JAX use memory of samepage's in place, and samepage
+ * CPython in this process, for its arrays: NumPy, PyTorch, CuPy and JAX use samepage's memory in place, and samepage
  * theirs.
  *
  * There is one in a process, for as long as it lasts: its libraries cannot start twice. It has no handlers of signals. Its
- * own threads run whenever no call of samepage's does.
+ * own threads run whenever no samepage call does.
  *
  * @example
  * ```ts

@@ -7,7 +7,7 @@ import { OP, SpirvModule, type SpirvNumber } from "./module.ts";
 const KERNEL = 6;
 const DECORATION = { parameter: 38, noWrite: 6 } as const;
 
-/** Where pointers lead, by their storage class. */
+/** Address spaces by storage class. */
 const STORAGE: ReadonlyMap<number, KernelPointer["space"]> = new Map([
   [0, "constant"],
   [4, "local"],
@@ -17,7 +17,7 @@ const STORAGE: ReadonlyMap<number, KernelPointer["space"]> = new Map([
 
 /** A pointer that a kernel takes. */
 export interface KernelPointer {
-  /** Where it leads; a private one is a struct that is passed by value. */
+  /** Its address space. A private pointer is a struct that is passed by value. */
   readonly space: "global" | "constant" | "local" | "private" | "generic";
   /** True if the kernel only reads there. */
   readonly isConst: boolean;
@@ -31,7 +31,7 @@ export interface SpirvParameter {
   readonly name: string | undefined;
   /** Set if it is a pointer. */
   readonly pointer?: KernelPointer;
-  /** The number or vector that it is or points to. SPIR-V keeps no sign, and bytes may stand for anything. */
+  /** The number or vector that it is or points to. SPIR-V keeps no sign, and a byte pointer may be a void pointer. */
   readonly element: Element | undefined;
 }
 
@@ -57,7 +57,7 @@ export class KernelModule extends SpirvModule {
     const entry = this.#entries.get(name)!;
     const functions = this.all(OP.function);
     const at = functions.findIndex((words) => words[1] === entry);
-    if (at < 0) throw this.#checks.wrong("spirv", `it declares the kernel ${name}, and does not have it.`);
+    if (at < 0) throw this.#checks.wrong("spirv", `it declares the kernel ${name} but has no code for it.`);
     const [begin, end] = [functions[at].byteOffset, functions[at + 1]?.byteOffset ?? Infinity];
     return this.all(OP.parameter)
       .filter(({ byteOffset }) => byteOffset > begin && byteOffset < end)
@@ -88,7 +88,7 @@ function named({ kind, bits, lanes }: SpirvNumber): string {
   return `${kind === "f" ? "f" : "i"}${bits}${lanes === 1 ? "" : `x${lanes}`}`;
 }
 
-/** Undefined for numbers that no tensor holds. A whole number of either sign is one of its bits. */
+/** Undefined for numbers that no tensor holds. An integer matches both the signed and the unsigned dtype of its width. */
 function elementOf({ kind, bits, lanes }: SpirvNumber): Element | undefined {
   const dtypes = (kind === "f" ? [`f${bits}`] : [`u${bits}`, `i${bits}`]) as [DType];
   if (!Object.hasOwn(NUMBERS, dtypes[0])) return undefined;

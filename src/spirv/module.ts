@@ -2,7 +2,7 @@ import type { Checks } from "../core/checks.ts";
 
 const MAGIC = 0x07230203;
 
-/** A private copy of a module's words. @throws {ArgumentError} if they are no SPIR-V. */
+/** A private copy of a module's words. @throws {ArgumentError} if they are not SPIR-V. */
 export function spirvIn(
   checks: Checks,
   given: unknown,
@@ -13,10 +13,10 @@ export function spirvIn(
   const bytes = checks.bytesIn(given, argument, expected);
   const words = bytes.length >= 20 && bytes.length % 4 === 0 ? new Uint32Array(bytes.slice().buffer) : undefined;
   if (words?.[0] === MAGIC) return words;
-  throw checks.wrong(argument, "it is no SPIR-V of this machine's byte order.", hint);
+  throw checks.wrong(argument, "it is not SPIR-V of this machine's byte order.", hint);
 }
 
-/** What SPIR-V calls its instructions, as far as it declares something. */
+/** Opcodes of the instructions that declare something. */
 export const OP = {
   name: 5,
   memberName: 6,
@@ -37,7 +37,7 @@ export const OP = {
   memberDecorate: 72,
 } as const;
 
-/** The number that a type is, or that its vectors are of. */
+/** A number, or a vector of such numbers. */
 export interface SpirvNumber {
   readonly kind: "i" | "u" | "f";
   readonly bits: number;
@@ -60,7 +60,7 @@ export class SpirvModule {
     }
   }
 
-  /** The entry points of an execution model: their names, and the functions that they are. */
+  /** The entry points of an execution model: names, and the ids of their functions. */
   protected entriesOf(model: number): ReadonlyMap<string, number> {
     const entries = this.all(OP.entryPoint).filter((words) => words[0] === model);
     return new Map(entries.map((words) => [textIn(words.subarray(2)), words[1]]));
@@ -79,7 +79,7 @@ export class SpirvModule {
     return named && (textIn(named.subarray(1)) || undefined);
   }
 
-  /** The instruction whose result is this. */
+  /** The instruction with this result id. */
   protected find(opcode: number, result: number): Uint32Array | undefined {
     return this.all(opcode).find(([id]) => id === result);
   }

@@ -8,7 +8,7 @@ import type { Context } from "../core/graph/context.ts";
 import { checks, made, sycl, taken, using } from "./library.ts";
 import { onIn, type SyclOn } from "./native_context.ts";
 
-/** What runs SYCL's commands. */
+/** The API that runs SYCL's commands. */
 export type SyclBackend = "opencl" | "level-zero" | "cuda" | "hip" | "unknown";
 
 /** The kind of device. */
@@ -18,7 +18,7 @@ export type SyclDeviceType = "cpu" | "gpu" | "accelerator" | "custom" | "unknown
 export interface SyclDevice {
   /** Its name. */
   readonly name: string;
-  /** Who made it. */
+  /** Its vendor. */
   readonly vendor: string;
   /** Its platform's name. */
   readonly platform: string;
@@ -38,7 +38,7 @@ export interface SyclDevice {
   readonly maxGroupSize: number;
   /** The most work-items of a group along each of three dimensions. */
   readonly maxWorkItemSizes: readonly number[];
-  /** The kinds of unified shared memory that it has. `system`: it uses all of the host's memory in place. */
+  /** The kinds of unified shared memory that it has. `system` is true if it uses all host memory in place. */
   readonly usm: Readonly<Record<UsmKind | "system", boolean>>;
 }
 
@@ -52,9 +52,9 @@ export interface SyclDeviceChoice {
   readonly backend?: SyclBackend;
   /** The kind of device. */
   readonly type?: SyclDeviceType;
-  /** Its place in the list of {@link syclDevices}, for one of several that are alike. */
+  /** Its index in {@link syclDevices}, to choose between devices that are alike. */
   readonly index?: number;
-  /** A context of OpenCL's: its `cl_context` becomes SYCL's, and each uses the other's unified shared memory. */
+  /** An OpenCL context: its `cl_context` becomes SYCL's, and each uses the other's unified shared memory. */
   readonly on?: Context;
 }
 
@@ -98,19 +98,19 @@ export function syclDevices(): SyclDevice[] {
   return withDevices(undefined, (devices) => [...devices]);
 }
 
-/** A choice that was checked. @throws {ArgumentError} */
+/** Checks a choice. @throws {ArgumentError} */
 export function checkedChoice(choice: SyclDeviceChoice): Omit<SyclDeviceChoice, "on"> & { readonly on?: SyclOn } {
   const { on, ...wanted } = choiceIn(checks, choice, CHOICE);
   return on === undefined ? wanted : { ...wanted, on: onIn(on) };
 }
 
-/** A device, and the caller's reference to it. */
+/** A device, and a reference to it, which the caller owns. */
 export interface ChosenDevice {
   readonly ref: DPCTLSyclDeviceRef;
   readonly device: SyclDevice;
 }
 
-/** The chosen device, of all or of a context, with its reference, which is the caller's. @throws {ArgumentError} */
+/** Chooses among all devices, or those of a context. The caller owns the reference. @throws {ArgumentError} */
 export function chosenDevice(
   wanted: Omit<SyclDeviceChoice, "on">,
   of?: DPCTLSyclContextRef,
@@ -132,7 +132,7 @@ export function chosenDevice(
   });
 }
 
-/** All devices, or those of a context, and a new reference to one of them. */
+/** Lists all devices, or those of a context. `refOf` makes a new reference to one of them. */
 function withDevices<T>(
   of: DPCTLSyclContextRef | undefined,
   use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T,

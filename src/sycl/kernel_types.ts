@@ -16,7 +16,7 @@ import { SYCL_USM, type SyclTensor } from "./usm.ts";
  */
 export type SyclParameterType = string;
 
-/** How DPCTL takes each number by value. */
+/** DPCTL's type for each number that is passed by value. */
 const BY_VALUE: { readonly [name: string]: number } = {
   i8: dpctl.DPCTL_INT8_T,
   u8: dpctl.DPCTL_UINT8_T,
@@ -55,7 +55,11 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
   if (base !== undefined) {
     const element = elementOf(base);
     if (element === undefined && base !== "void") {
-      throw checks.wrong(argument, `"${shown(type)}" points to no number.`, "A pointer to anything else is void*.");
+      throw checks.wrong(
+        argument,
+        `"${shown(type)}" does not point to a number.`,
+        "Declare a pointer to anything else as void*.",
+      );
     }
     const isConst = before !== undefined || after !== undefined;
     return { parameter: new UnifiedParameter(place, { isConst, element }, SYCL_USM), type: dpctl.DPCTL_VOID_PTR };
@@ -69,7 +73,7 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
   throw checks.wrong(argument, `"${shown(type)}" is not a type that DPCTL passes.`, hint);
 }
 
-/** What a launch reads: the addresses of the values, or the pointers themselves, and their types. */
+/** What a launch reads: addresses of the values, or the pointers themselves, and their types. */
 export class KernelArguments extends Arguments<SyclContext, SyclTensor> {
   /** The array of `void *`. */
   readonly values: Address;
@@ -86,7 +90,7 @@ export class KernelArguments extends Arguments<SyclContext, SyclTensor> {
     });
   }
 
-  /** DPCTL takes a pointer itself, and any other value by its address. */
+  /** Writes the pointer itself for a tensor: DPCTL takes any other value by its address. */
   protected override set(index: number, _value: unknown, used: Usable | undefined): void {
     if (used !== undefined) this.view.setBigUint64(8 * index, (used as SyclTensor).address, true);
   }

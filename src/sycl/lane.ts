@@ -9,7 +9,7 @@ import { unwind } from "../core/life/undo.ts";
 import type { SyclContext } from "./context.ts";
 import { failed, made, sycl, syclWait } from "./library.ts";
 
-/** DPCTL returned no event: the command was refused. It keeps no code. */
+/** The code for a refused command: DPCTL returns no event, and keeps no code. */
 const NO_EVENT = -1;
 
 /** This many new commands trigger a search for finished ones. */
@@ -27,7 +27,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
   readonly #report: LineEvents;
   #pending = NULL as bigint as DPCTLSyclEventRef;
   readonly #events: Submitted[] = [];
-  /** The newest mark that was seen over. */
+  /** The newest mark that is known to be over. */
   #over = 0;
   #sweepAt = SWEEP;
 
@@ -60,7 +60,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
       const { event, fn } = this.#events[0];
       const status = statusOf(event);
       if (status !== DPCTL_COMPLETE && status !== DPCTL_UNKNOWN_STATUS) break;
-      // The command has failed, or the question: the memory is given back only once the device has ended with it.
+      // The command or the query failed. Wait, because memory is released only once the device has finished with it.
       if (status === DPCTL_UNKNOWN_STATUS) sycl().DPCTLEvent_WaitAndThrow(event);
       this.#over++;
       this.#events.shift();
@@ -93,7 +93,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
     }
   }
 
-  /** The next command waits for a mark of another lane of the context. */
+  /** Has the next command wait for a mark of another lane of the context. */
   waitFor(of: SyclLane, mark: number): boolean {
     const event = of.eventAt(mark);
     if (event === undefined) return true;
@@ -124,7 +124,7 @@ function release(event: DPCTLSyclEventRef): void {
 
 function workError(submitter: string): NativeCallError {
   const fn = "DPCTLEvent_GetCommandExecutionStatus";
-  const hint = "SYCL reports no more of it: the kernel or the device failed.";
+  const hint = "SYCL gives no reason: the kernel or the device failed.";
   return new NativeCallError(`Work submitted by ${submitter} failed.`, { api: "sycl", fn, hint });
 }
 

@@ -17,7 +17,7 @@ export const checks: Checks = new Checks("sycl");
 
 const GUARDED = guarded();
 
-/** Intel's wheels have a loader of OpenCL beside their libraries, which finds no other driver: the system's goes first. */
+/** Opens the system's OpenCL loader first: the one in Intel's wheels, beside their libraries, finds no other driver. */
 const behindOpenCL: Link = (path, symbols, api) => {
   for (const loader of libraryPaths("libOpenCL.so.1").toReversed()) {
     try {
@@ -39,7 +39,7 @@ export const sycl: () => Sycl = keptLibrary<Sycl>({
   hint: "Install it: pip install dpctl intel-opencl-rt, and name dpctl/libDPCTLSyclInterface.so by SAMEPAGE_LIB_SYCL.",
 });
 
-/** Other functions of the same file, and of the libraries beneath it: the loader looks there too. */
+/** Other functions of the same file, and of the libraries that it links to. */
 function alsoOf<T>(api: string, symbols: Deno.ForeignLibraryInterface, hint: string, link?: Link): () => T {
   return keptLibrary<T>({
     api,
@@ -53,10 +53,10 @@ function alsoOf<T>(api: string, symbols: Deno.ForeignLibraryInterface, hint: str
   });
 }
 
-/** DPCTL's call that runs on another thread. */
+/** DPCTL's functions that run on another thread. */
 export const syclWait: () => SyclWait = alsoOf("sycl_wait", WAIT, "It is a part of DPCTL.");
 
-/** Functions of libsycl's own. */
+/** libsycl's own functions. */
 export const syclNative: () => SyclNative = alsoOf(
   "sycl_native",
   NATIVE,
@@ -71,7 +71,7 @@ export function failed(fn: string, hint: string = UNSAID): NativeCallError {
   return new NativeCallError(`${fn} failed.`, { api: "sycl", fn, hint });
 }
 
-/** DPCTL reports a failure by null. */
+/** Throws for null, by which DPCTL reports a failure. */
 export const made: Made = madeOf(
   checkOf((_, fn, fields) => failed(fn, fields?.hint)),
   (handle) => handle === 0n ? -1 : 0,
@@ -92,12 +92,12 @@ export function using<H extends bigint, T>(
   }
 }
 
-/** A text that a function made. @throws {NativeCallError} for null. */
+/** A string that a function made; frees the original. @throws {NativeCallError} for null. */
 export function taken(text: Address, fn: string): string {
   return using(text, fn, sycl().DPCTLCString_Delete, (at) => textAt(at)!);
 }
 
-/** The version of the SYCL that DPCTL was built with. */
+/** The version of SYCL that DPCTL was built with. */
 export function syclVersion(): string {
   return taken(sycl().DPCTLService_GetDPCPPVersion(), "DPCTLService_GetDPCPPVersion");
 }

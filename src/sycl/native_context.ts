@@ -11,7 +11,7 @@ import { SharedContext } from "../core/tensors/unified_device.ts";
 import type { PointerTensor } from "../core/tensors/pointer.ts";
 import { checks, made, sycl, syclNative } from "./library.ts";
 
-/** A context of OpenCL's, whose `cl_context` is SYCL's too. */
+/** An OpenCL context, whose `cl_context` is SYCL's too. */
 export interface SyclOn {
   /** Its unified shared memory, which is SYCL's as well. */
   readonly usm: UnifiedMemory<PointerTensor>;
@@ -19,30 +19,30 @@ export interface SyclOn {
   readonly handle: bigint;
 }
 
-/** OpenCL's context of the option `on`. @throws {ArgumentError} for anything else. @throws {DisposedError} */
+/** The OpenCL context in the option `on`. @throws {ArgumentError} for anything else. @throws {DisposedError} */
 export function onIn(given: unknown): SyclOn {
   const context: Context & { readonly usm?: unknown } = contextOn(checks, given);
   const { api, name, natives, usm } = context;
   const handle = natives?.handles().context;
   if (api === "opencl" && usm instanceof UnifiedMemory && handle !== undefined) return { usm, handle };
-  const hint = "Pass a context of OpenCL's, or leave { on } out and choose a device by its name.";
+  const hint = "Pass an OpenCL context, or leave { on } out and choose a device by its name.";
   throw checks.wrong("on", `${name} (${api}) has no cl_context.`, hint, "make_context");
 }
 
 /** An empty std::function and an empty std::vector of libstdc++. */
 const EMPTY = new Uint8Array(32);
 
-/** A `sycl::context`, which lives until neither the program's context nor memory holds it. */
+/** A `sycl::context`, which lives as long as the program's context or its memory. */
 export type SyclNativeContext = SharedContext<DPCTLSyclContextRef>;
 
-/** Creates a context of a device; its holder goes on the undo list. */
+/** Creates a context of a device. `undo` releases it. */
 export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): SyclNativeContext {
   return heldBy(undo, [], () => {
     return made(sycl().DPCTLContext_Create(device, NULL, DPCTL_DEFAULT_PROPERTY), "DPCTLContext_Create");
   });
 }
 
-/** The same over OpenCL's. SYCL counts no reference of its own to a `cl_context`: this holds one for it. */
+/** The same over an OpenCL context, which is held meanwhile: SYCL takes no reference to a `cl_context`. */
 export function contextOver({ usm, handle }: SyclOn, undo: Undo): SyclNativeContext {
   const { make_context, operator_new, operator_delete } = syclNative();
   return heldBy(undo, [usm.hold()], () =>

@@ -32,11 +32,11 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
   }
 
   /**
-   * Returns a kernel by its name. SYCL does not report the types of its parameters: they are declared.
+   * Returns a kernel by its name. SYCL does not report the types of its parameters, so you declare them.
    *
    * @param parameters the types, as OpenCL C declares them, without names
-   * @throws {ArgumentError} if the program has no such kernel, it has another number of parameters, or DPCTL cannot pass
-   * one of these types.
+   * @throws {ArgumentError} if the program has no such kernel, the kernel has another number of parameters, or DPCTL
+   * cannot pass one of the types.
    */
   kernel(name: string, parameters: readonly SyclParameterType[]): SyclKernel {
     this.resource.assertLive();
@@ -52,7 +52,7 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
       owned("sycl.kernel", undo, () => lib.DPCTLKernel_Delete(handle));
       const has = Number(lib.DPCTLKernel_GetNumArgs(handle));
       if (has !== declared.length) {
-        const what = `${declared.length} were declared; the kernel has ${has}.`;
+        const what = `the kernel has ${has}, and ${declared.length} were declared.`;
         throw checks.wrong("parameters", what, undefined, "DPCTLKernel_GetNumArgs");
       }
       const most = made(lib.DPCTLKernel_GetWorkGroupSize(handle), "DPCTLKernel_GetWorkGroupSize");

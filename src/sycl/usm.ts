@@ -24,7 +24,7 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
   [DPCTL_USM_SHARED, "shared"],
 ]);
 
-/** Unified shared memory, or the host's own where the device uses that. Its handle is its address. */
+/** Unified shared memory, or host memory if the device uses that. Its handle is its address. */
 export class SyclTensor extends UnifiedTensor {
   /** Its target. */
   declare readonly target: SyclUsm;
@@ -34,13 +34,13 @@ export class SyclTensor extends UnifiedTensor {
 export const SYCL_USM = { tensors: SyclTensor, title: "sycl.usm" } as const;
 
 /**
- * Unified shared memory of one context: `sycl.usm`. Kernels get its tensors as pointers. Where the device uses all of the
- * host's memory in place (`sycl.device.usm.system`), the host's tensors are mapped to it as well.
+ * Unified shared memory of one context: `sycl.usm`. Kernels get its tensors as pointers. If the device uses all host
+ * memory in place (`sycl.device.usm.system`), host tensors can be mapped to it as well.
  */
 export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   /** The kind of memory. */
   override readonly kind = "sycl.usm";
-  /** What it gives to the host, and takes from it. */
+  /** What it exports to the host, and imports from it. */
   override readonly ports: Memory<SyclTensor, Address>;
   /** Its tensors. For mappers. */
   override readonly tensors: UnifiedTensors<SyclTensor> = SYCL_USM.tensors;
@@ -83,11 +83,11 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
     const size = pattern.length;
     const filler = FILLERS.get(size);
     if (filler === undefined) {
-      throw checks.wrong("value", `SYCL fills with 1, 2, 4, 8 or 16 bytes, and these are ${size}.`);
+      throw checks.wrong("value", `SYCL fills with 1, 2, 4, 8 or 16 bytes, got ${size}.`);
     }
     const [fn, valueOf] = filler;
     if (at % BigInt(size) !== 0n) {
-      throw checks.unfit("to", `a row begins at no multiple of the pattern's ${size} bytes.`, undefined, fn);
+      throw checks.unfit("to", `a row does not begin at a multiple of the pattern's ${size} bytes.`, undefined, fn);
     }
     const [value, count] = [valueOf(new DataView(pattern.buffer)), BigInt(byteLength / size)];
     return command(fn, ({ handle }) => (sycl()[fn] as Fill)(handle, at, value, count)) as Call;
@@ -100,23 +100,23 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
     return made(sycl()[fn](BigInt(align), BigInt(byteLength), handle), fn) as bigint as Address;
   }
 
-  /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
+  /** Checks the first and the last byte, because SYCL does not report where a block begins or ends. */
   protected override find(pointer: Address, reach: number): PointerFacts | undefined {
     const { device, name, native: { handle } } = this.context;
     const fn = this.finder;
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
-    // SYCL ends the process where the device has no such memory.
+    // SYCL would end the process if the device has no such memory.
     const [usm, end] = !device.usm.host && !device.usm.device && !device.usm.shared
       ? []
       : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, handle)));
     if (usm === undefined) return undefined;
     if (usm === end) return { base: pointer, byteLength: reach, usm };
-    const what = `its last byte is no ${usm} memory of ${name}: the allocation ends before.`;
+    const what = `its last byte is not ${usm} memory of ${name}: the allocation ends before.`;
     throw checks.unfit("init", what, undefined, fn);
   }
 }
 
-/** The host's own memory, mapped here before, and mapped back. */
+/** Maps host memory back that was mapped here. */
 function systemOf(usm: SyclUsm): Offer {
   const refuse = ({ allocation: { block } }: ByteRange) =>
     block.kind === usm.home.kind ? { reason: `it is unified memory of ${usm.context.name}.` } : undefined;
@@ -126,7 +126,7 @@ function systemOf(usm: SyclUsm): Offer {
 type Pattern = number | bigint | Uint8Array<ArrayBuffer>;
 type Fill = (queue: DPCTLSyclQueueRef, at: Address, pattern: Pattern, count: bigint) => DPCTLSyclEventRef;
 
-/** By a pattern's size: what fills with it, and how that takes it. */
+/** By the pattern's size: the function that fills with it, and how it takes the pattern. */
 const FILLERS: ReadonlyMap<number, readonly [keyof Sycl & `DPCTLQueue_Fill${number}`, (at: DataView) => Pattern]> =
   new Map([
     [1, ["DPCTLQueue_Fill8", (at) => at.getUint8(0)]],

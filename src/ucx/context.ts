@@ -226,12 +226,12 @@ function assertDevice(device: string): void {
   }
 }
 
-/** Names for a list of UCX's, in which commas and other signs would have a meaning. */
+/** Names for a UCX list, in which commas and other signs would have a meaning. */
 function namesIn(given: readonly string[], argument: string): string {
   if (!Array.isArray(given)) throw checks.wrongKind(argument, "an array of names", given);
   const names = checks.itemsIn<string>(given, argument);
   const wrong = names.find((name) => typeof name !== "string" || !/^[\w.:-]{1,64}$/.test(name));
-  if (wrong !== undefined) throw checks.wrong(argument, `expected names of UCX's, got ${shown(wrong)}.`);
+  if (wrong !== undefined) throw checks.wrong(argument, `expected UCX names, got ${shown(wrong)}.`);
   if (names.length === 0) throw checks.wrong(argument, "expected at least one name, got none.");
   return names.join(",");
 }

@@ -21,7 +21,7 @@ import { pinned } from "../core/native/pin.ts";
 import { API, check, made, ucp } from "./library.ts";
 import type { UcpWorker } from "./worker.ts";
 
-/** Results of UCX's from here on are negative codes, as addresses: `UCS_ERR_LAST`. Others are requests. */
+/** UCX's results from here on are negative codes, as addresses: `UCS_ERR_LAST`. Others are requests. */
 const FIRST_CODE = 2n ** 64n - 100n;
 
 /** The code in what a call returned; undefined for a request. */
@@ -32,7 +32,7 @@ export function codeIn(result: Address): number | undefined {
 /** How long the other side of a connection that ends gets to be told. */
 const GOODBYE_MS = 1_000;
 
-/** How a call of UCX's that may go on is made. */
+/** How a UCX call that may go on is made. */
 export function how(
   field: number,
   { flags = 0, memh = 0n as UcpMemH }: Partial<UcpRequestParam>,

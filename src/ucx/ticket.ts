@@ -38,13 +38,13 @@ interface HeaderTensor {
   readonly key: number;
 }
 
-/** A worker's address has some 50 bytes a transport, a key some 10: more is no ticket. */
+/** A worker's address has some 50 bytes a transport, a key some 10: more is not a ticket. */
 const LONGEST = 65_536;
 
 /** More tensors are a mistake. */
 export const MOST_TENSORS = 4_096;
 
-const KIND: EnvelopeKind<Header> = { version: 1, what: "ticket for a share of samepage's", isHeader, damaged };
+const KIND: EnvelopeKind<Header> = { version: 1, what: "a ticket for a samepage share", isHeader, damaged };
 
 export function packTicket({ access, worker, tensors }: Ticket): Uint8Array<ArrayBuffer> {
   const header: Header = {
@@ -93,7 +93,7 @@ export function wrongInAddress(address: Uint8Array): string | undefined {
 const [MEMORY_TYPE_AT, DOMAINS_AT] = [8, 9];
 
 /** What is wrong in a packed key: UCX reads past its end where its lengths say so. */
-export function wrongInKey(key: Uint8Array<ArrayBuffer>): string | undefined {
+function wrongInKey(key: Uint8Array<ArrayBuffer>): string | undefined {
   if (key.length < DOMAINS_AT) return `a key has ${key.length} bytes.`;
   if (key[MEMORY_TYPE_AT] !== UCS_MEMORY_TYPE_HOST) return "a key is of no memory of the CPU's.";
   let at = DOMAINS_AT;

@@ -34,7 +34,7 @@ export function advanceAll(): void {
 }
 
 /**
- * A worker of UCX's: one end of connections. Bytes move, for its own commands and for those of other processes alike, only
+ * A UCX worker: one end of connections. Bytes move, for its own commands and for those of other processes alike, only
  * while this isolate calls it: it does while something is there for it to advance.
  */
 export class UcpWorker {
@@ -45,9 +45,9 @@ export class UcpWorker {
   readonly #advancing: Set<Advancing> = new Set();
   readonly #pace: Pace = new Pace();
   #isRunning = false;
-  /** Has something been done since the last look? More follows, as a rule. */
+  /** True if something moved since the last check: then more usually follows. */
   #moved = false;
-  /** Was the program warned that it is slow? */
+  /** True once the program was warned that it is slow. */
   #isNamed = false;
   #wait = new AbortController();
 

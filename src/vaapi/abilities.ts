@@ -15,21 +15,21 @@ import { check, libva, structOf } from "./library.ts";
 
 /** What a driver can do to surfaces: decode or encode a codec, or process video. */
 export interface VaapiConfig {
-  /** The codec and its profile: `"VAProfileH264Main"`; `"VAProfileNone"` for what is of no codec. */
+  /** The codec and its profile: `"VAProfileH264Main"`; `"VAProfileNone"` without a codec. */
   readonly profile: string;
-  /** What is done: `"VAEntrypointVLD"` decodes, `"VAEntrypointVideoProc"` processes. */
+  /** The operation: `"VAEntrypointVLD"` decodes, `"VAEntrypointVideoProc"` processes. */
   readonly entrypoint: string;
   /** The kinds of surfaces: `"YUV420"`, `"RGB32"`. */
   readonly rtFormats: readonly string[];
   /** The formats of surfaces, as VA-API calls them: `"NV12"`. */
   readonly fourccs: readonly string[];
-  /** What memory surfaces may lie in: `"VA"` is the driver's own, `"DRM_PRIME_2"` comes and goes by fds. */
+  /** The memory of surfaces: `"VA"` is the driver's own, `"DRM_PRIME_2"` is shared by fds. */
   readonly memoryTypes: readonly string[];
   /** The smallest and the largest surface, in pixels; undefined where the driver does not report it. */
   readonly width: { readonly min: number | undefined; readonly max: number | undefined };
-  /** The same of its height. */
+  /** The same for its height. */
   readonly height: { readonly min: number | undefined; readonly max: number | undefined };
-  /** Why the driver does not describe it, though it lists it. */
+  /** Why the driver lists it but does not describe it; undefined if it does. */
   readonly refused: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export function configsOf(display: Address): VaapiConfig[] {
   });
 }
 
-/** The formats of images, through which pixels are copied: a `VAImageFormat` each. */
+/** The `VAImageFormat`s, through which pixels are copied, by fourcc. */
 export function imageFormatsOf(display: Address): ReadonlyMap<number, DataView<ArrayBuffer>> {
   const { size, fields: { fourcc } } = VAImageFormat;
   const count = new Int32Array(1);
@@ -63,7 +63,7 @@ export function imageFormatsOf(display: Address): ReadonlyMap<number, DataView<A
   }));
 }
 
-/** Drivers refuse to describe some configurations that they list. */
+/** Describes a configuration. Drivers refuse to describe some that they list. */
 function configOf(display: Address, profile: number, entrypoint: number): VaapiConfig {
   const [rtFormats, attributes] = [new Uint32Array(1), [] as VASurfaceAttrib[]];
   let refused: string | undefined;

@@ -8,7 +8,7 @@ import { checks } from "./library.ts";
 /** The most surfaces of a pool: no decoder keeps more pictures. */
 const MOST_SURFACES = 256;
 
-/** The picture of a new surface, or of a foreign one. @throws {ArgumentError} if the driver has no such surface. */
+/** Checks the picture of a surface. @throws {ArgumentError} if the driver has no such surface. */
 export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
   const info = frameInfo(given);
   if (info.type !== "image") {
@@ -25,7 +25,7 @@ export function poolSizeIn(size: number): number {
   throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
 }
 
-/** @throws {ArgumentError} for a value that is no foreign surface's id, and for memory that was imported here. */
+/** @throws {ArgumentError} for a value that is not a foreign surface's id, and for memory that was imported here. */
 export function surfaceIdIn({ imported }: Display, given: number | bigint): number {
   const surface = typeof given === "bigint" && given < VA_INVALID_SURFACE ? Number(given) : given;
   if (typeof surface !== "number" || !Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
@@ -33,7 +33,7 @@ export function surfaceIdIn({ imported }: Display, given: number | bigint): numb
   }
   if (!imported.has(surface)) return surface;
   const what = `VASurfaceID ${surface} is a frame already, which was mapped from another API's memory.`;
-  throw checks.wrong("surface", what, "Use that frame: who else holds its bytes is known there.");
+  throw checks.wrong("surface", what, "Use that frame, which knows who else holds its bytes.");
 }
 
 export function modifiersIn(given: readonly bigint[] | undefined): readonly bigint[] | undefined {

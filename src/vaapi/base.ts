@@ -6,7 +6,7 @@ import type { Resource } from "../core/life/resource.ts";
 import type { Display } from "./display.ts";
 import type { VaapiTensor } from "./tensor.ts";
 
-/** What the parts of a context know of it. */
+/** A context, as its parts know it. */
 export interface VaapiBase extends MemoryTarget<VaapiTensor> {
   /** Its name, for messages. */
   readonly name: string;
@@ -14,13 +14,13 @@ export interface VaapiBase extends MemoryTarget<VaapiTensor> {
   readonly display: Display;
   /** The line of its calls. */
   readonly line: Line<undefined>;
-  /** Which surfaces the CPU sees in place. */
+  /** Proofs of which surfaces the CPU sees in place. */
   readonly proofs: Proofs<VaapiBase>;
   /** Its end of life. */
   readonly resource: Resource;
   /** The formats of images, by fourcc. */
   readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
-  /** True where the driver has memory of fds. */
+  /** True if the driver shares memory by fds. */
   readonly hasPrime2: boolean;
   /** The formats in which it has surfaces. */
   readonly formats: readonly ImageFormat[];

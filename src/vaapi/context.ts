@@ -47,9 +47,9 @@ import { pictureOf, refusePart, VaapiTensor } from "./tensor.ts";
 
 /** The device to open. */
 export interface VaapiChoice extends OpenOn {
-  /** A render node: `"/dev/dri/renderD128"`. The first that has a driver by default. */
+  /** A render node: `"/dev/dri/renderD128"`; by default the first with a driver. */
   readonly node?: string;
-  /** The driver's name (`"iHD"`, `"radeonsi"`), where libva would choose another. */
+  /** The driver's name (`"iHD"`, `"radeonsi"`), if libva would choose another. */
   readonly driver?: string;
 }
 
@@ -63,13 +63,13 @@ export interface VaapiAllocation {
 
 /** Options of {@link VaapiContext.exportFds}. */
 export interface VaapiExport {
-  /** Each plane as a picture of its own, or all as one; whichever the driver does by default. */
+  /** Describes each plane as a picture of its own, or all as one; by default whichever the driver supports. */
   readonly layers?: Layers;
-  /** What the fds are for; all that the frame allows by default. */
+  /** How the fds will be used; by default as the frame allows. */
   readonly access?: Access;
 }
 
-/** The render node of another context's device. @throws {ArgumentError} where its node is unknown. */
+/** The render node of another context's device. @throws {ArgumentError} if its node is unknown. */
 function nodeOn(on: Context, named: string | undefined): string {
   const nodes = named === undefined ? vaapiNodes().map(({ node }) => node) : [named];
   return devicesOn(checks, on, nodes, (node) => ({ name: node, id: { node } }))[0];
@@ -112,7 +112,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   readonly line: Line<undefined>;
   /** Its ports. For mappers. */
   readonly ports: Memory<VaapiTensor>;
-  /** The display, and its surfaces by their ids. For libraries in the same display. */
+  /** The display, and its surfaces by id. For libraries that use the same display. */
   readonly natives: Natives = {
     handles: () => ({ display: this.handle }),
     attach: ({ objects: [{ handle }] }, info, options) => this.attach(handle, info, options),
@@ -121,7 +121,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
       planes: [],
     }),
   };
-  /** Which surfaces the CPU sees in place. For mappers. */
+  /** Proofs of which surfaces the CPU sees in place. For mappers. */
   readonly proofs: Proofs<VaapiBase>;
   /** How the CPU gets at its surfaces. For mappers. */
   readonly images: SurfaceImages;
@@ -129,7 +129,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   readonly configs: readonly VaapiConfig[];
   /** The formats in which frames can be allocated: the driver has surfaces of them, and samepage knows them. */
   readonly formats: readonly ImageFormat[];
-  /** True where the driver has memory of fds. For mappers. */
+  /** True if the driver shares memory by fds. For mappers. */
   readonly hasPrime2: boolean;
   /** The formats of images, by fourcc. For mappers. */
   readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
@@ -153,7 +153,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
    * Opens a display on a render node: the given one, or the first that has a driver.
    *
    * @throws {LibraryNotFoundError} if libva or libva-drm is not there.
-   * @throws {ArgumentError} if no node can be used; it says why each cannot, and what to do.
+   * @throws {ArgumentError} if no node can be used, with the reason for each, and what to do.
    * @throws {NativeCallError} if the node has no driver.
    */
   static open(choice: VaapiChoice = {}): VaapiContext {
@@ -165,10 +165,10 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   }
 
   /**
-   * Stands on a `VADisplay` of another library, which has initialized it and keeps it.
+   * A context on another library's `VADisplay`, which that library has initialized and ends.
    *
    * @param display a live display; a wrong one crashes the process
-   * @throws {ArgumentError} for what cannot be one.
+   * @throws {ArgumentError} for anything that cannot be one.
    */
   static attach(display: bigint): VaapiContext {
     return new VaapiContext(attachedDisplay(checks.handleIn<Address>(display, "display")), []);
@@ -216,11 +216,11 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   }
 
   /**
-   * Allocates a surface. Its pixels are whatever the driver leaves there, and so is their layout: `info.modifier` of the
-   * frame holds it, where the driver reports it.
+   * Allocates a surface. Its pixels are undefined, and the driver chooses their layout: the frame's `info.modifier`
+   * holds it, if the driver reports it.
    *
    * @throws {LayoutError} for a wrong description.
-   * @throws {ArgumentError} for a format or a size that the driver has no surfaces of.
+   * @throws {ArgumentError} for a format or a size of which the driver has no surfaces.
    * @throws {NativeCallError} if the driver refuses.
    */
   allocateFrame(info: FrameInfo, options: VaapiAllocation = {}): Frame<VaapiTensor> {
@@ -239,31 +239,31 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   }
 
   /**
-   * A surface of another library's, as a frame. It lives longer than the frame. Work that was given to it is waited for.
+   * Another library's surface, as a frame. It has to outlive the frame. The frame waits for work on the surface.
    *
    * @param surface a `VASurfaceID` of this display, as a number or as a frame's `handle`
-   * @param info what it is: its format and size, as its maker knows them; a frame may be a part of a padded surface
-   * @throws {ArgumentError} for what cannot be one, and where the driver exports the surface with fewer pixels, or with
-   * pixels that lie otherwise. A driver that does not export it is asked when it is mapped to the host.
-   * @throws {NativeCallError} for what the driver knows as none.
+   * @param info its format and size, as its maker knows them; a frame may be a part of a padded surface
+   * @throws {ArgumentError} for anything that cannot be one, and if the driver exports the surface with fewer pixels, or
+   * in another order. If the driver does not export it, this is checked when it is mapped to the host.
+   * @throws {NativeCallError} if the driver does not know the surface.
    */
   attach(surface: number | bigint, info: FrameInfo, options: AttachOptions = {}): Frame<VaapiTensor> {
     const make = (access?: Access) => attached(this, surfaceIdIn(this.display, surface), pictureIn(this, info), access);
     return attaching(options, make) as Frame<VaapiTensor>;
   }
 
-  /** All work that the device has to do on a frame's surface now, as a fence. */
+  /** A fence for all work that the device has now on a frame's surface. */
   fence(frame: Frame<VaapiTensor>): Fence {
     return workOn(this.#planesIn(frame)[0].handle);
   }
 
   /**
-   * The memory of a frame, by fds of dma-bufs, which you own: close them. It waits for the device's work on the surface;
-   * `graph.map(frame, dmabuf)` does all of that.
+   * The memory of a frame, as fds of dma-bufs. You own them: close them. It waits for the device's work on the surface.
+   * `graph.map(frame, dmabuf)` does all that for you.
    *
-   * Do not attach them to `dmabuf` in this same process, but map the frame: the two would not know of each other.
+   * Do not attach them to `dmabuf` in this process, but map the frame: the two would not know about each other.
    *
-   * @throws {NativeCallError} if the driver does not export it so.
+   * @throws {NativeCallError} if the driver does not export it in this form.
    */
   exportFds(frame: Frame<VaapiTensor>, options: VaapiExport = {}): PrimeSurface {
     const { layers, access } = optionsIn(options, EXPORT);
@@ -286,14 +286,14 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
     return { surface, allocation: allocationOf(surface).joinUntil(undo) };
   }
 
-  /** What such a surface is in the place of a host tensor or frame. For mappers. */
+  /** The tensor or frame over such a surface. For mappers. */
   placed(resource: Resource, surface: VaapiSurface, parent: Mapped): VaapiTensor | Frame<VaapiTensor> {
     const at = { handle: surface, layouts: planeLayouts(surface.info), resource, parent };
     if (!(parent instanceof Frame)) return tensorOver<VaapiTensor>(this, at);
     return tensorOver<VaapiTensor>(this, { ...at, info: surface.info, metadata: parent.metadata });
   }
 
-  /** The picture that a tensor or frame is, if it is one. For mappers. */
+  /** The picture in a tensor or frame, if there is one. For mappers. */
   pictureOf(source: Described): ImageInfo | undefined {
     return pictureOf(source);
   }

@@ -8,25 +8,28 @@ import { cString, textAt } from "../core/native/text.ts";
 import { check, checks, displayOf, libva } from "./library.ts";
 import { RENDER_NODE, vaapiNodes } from "./nodes.ts";
 
-/** A `VADisplay` that was initialized. For backends. */
+/** An initialized `VADisplay`. For backends. */
 export interface Display {
   /** The `VADisplay`. */
   readonly handle: Address;
   /** Its render node; undefined for a foreign display. */
   readonly node: string | undefined;
-  /** What the driver calls itself. */
+  /** The driver's own name. */
   readonly vendor: string;
-  /** The version of VA-API that libva and the driver have agreed on; undefined for a foreign display. */
+  /** The version of VA-API on which libva and the driver agreed; undefined for a foreign display. */
   readonly version: string | undefined;
-  /** The surfaces of this display that are memory of another API's. */
+  /** The surfaces over another API's memory. */
   readonly imported: Set<number>;
-  /** The surfaces at which a view that was moved away may still look: they and the display are kept for good. */
+  /** Surfaces of which an escaped view may exist. They and the display are kept for good. */
   readonly kept: Set<number>;
-  /** Whose dma-bufs its surfaces are: all come from one driver. Undefined until one was exported. */
+  /** The exporter of its surfaces' dma-bufs, which is one driver. Undefined until a surface was exported. */
   exporter?: string | undefined;
 }
 
-/** The given node, or the first with a driver. @throws {ArgumentError} if none opens; it says why, and what to do. */
+/**
+ * Opens the given node, or the first with a driver.
+ * @throws {ArgumentError} if none opens, with reasons and a remedy.
+ */
 export function openDisplay(node: string | undefined, driver: string | undefined, undo: Undo): Display {
   if (node !== undefined) return displayOn(node, driver, undo);
   const reasons: string[] = [];
@@ -60,7 +63,7 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
     if (handle === NULL) {
       throw checks.wrong(
         "node",
-        `${node} is no DRM device.`,
+        `${node} is not a DRM device.`,
         "Pass a render node: see vaapiNodes().",
         "vaGetDisplayDRM",
       );
@@ -71,7 +74,7 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
   }, mine);
 }
 
-/** Also a display that was not initialized is given back by vaTerminate, and by nothing else. */
+/** Initializes a display. Only vaTerminate frees it, even if it was not initialized. */
 function initialized(
   handle: Address,
   driver: string | undefined,
@@ -81,14 +84,14 @@ function initialized(
   owned("vaapi.display", undo, () => {
     if (kept.size === 0) check(libva().vaTerminate(handle), "vaTerminate");
   });
-  libva().vaSetInfoCallback(handle, NULL, null); // else libva prints on stderr what it opens
+  libva().vaSetInfoCallback(handle, NULL, null); // else libva logs to stderr what it opens
   if (driver !== undefined) check(libva().vaSetDriverName(handle, cString(driver)), "vaSetDriverName");
   const [major, minor] = [new Int32Array(1), new Int32Array(1)];
   check(libva().vaInitialize(handle, major, minor), "vaInitialize", { hint: DRIVERS });
   return { handle, vendor: vendorOf(handle), version: `${major[0]}.${minor[0]}` };
 }
 
-/** A foreign display: its owner has initialized it and ends it. */
+/** A foreign display, which its owner has initialized and ends. */
 export function attachedDisplay(handle: Address): Display {
   if (libva().vaDisplayIsValid(handle) === 0) {
     throw checks.wrong(

@@ -12,7 +12,7 @@ import { assertFits, type VaapiSurface } from "./surface.ts";
 
 const I = VAImage.fields;
 
-/** A `VAImage`: pixels that the CPU sees while it is mapped. It is its surface's own memory, or a copy of it. */
+/** A `VAImage`: pixels that the CPU sees while it is mapped, in the surface's own memory or in a copy. */
 export class SurfaceImage {
   readonly layouts: readonly Layout[];
   readonly byteLength: number;
@@ -35,14 +35,14 @@ export class SurfaceImage {
     }
   }
 
-  /** The surface as an image, or the status of a driver that does not show it so. */
+  /** An image derived from the surface, or the status of a driver that derives none. */
   static tryToDerive(surface: VaapiSurface): SurfaceImage | number {
     const image = structOf(VAImage);
     const code = libva().vaDeriveImage(surface.display.handle, surface.id, image);
     if (code !== VA_STATUS_SUCCESS) return code;
     const derived = new SurfaceImage(surface, image);
     if (image.getUint32(I.fourcc.offset, true) === FORMATS[surface.info.format]!.fourcc) return derived;
-    derived.free(); // some show another format than the surface's
+    derived.free(); // some drivers derive an image of another format
     return VA_STATUS_ERROR_INVALID_IMAGE_FORMAT;
   }
 
@@ -97,7 +97,7 @@ export class SurfaceImage {
     check(code, "vaGetImage");
   }
 
-  /** Copies its pixels to the surface, and waits until they are there; the status. It is not mapped. */
+  /** Copies its pixels to the surface, waits for that, and returns the status. The image must not be mapped. */
   put(): number {
     const { display, id, info: { width: w, height: h } } = this.#surface;
     const code = libva().vaPutImage(display.handle, id, this.#field(I.image_id.offset), 0, 0, w, h, 0, 0, w, h);
@@ -105,7 +105,7 @@ export class SurfaceImage {
     return code;
   }
 
-  /** Leaves it mapped for good: a view of it was moved away. */
+  /** Leaves it mapped for good, because a view of it has escaped. */
   keep(): void {
     ledger.remove("vaapi.image");
     this.#surface.display.kept.add(this.#surface.id);

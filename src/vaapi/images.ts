@@ -21,11 +21,11 @@ import type { VaapiSurface } from "./surface.ts";
 export interface Shown {
   /** The address of its first byte. */
   readonly address: Address;
-  /** Where each plane lies from there. */
+  /** The layout of each plane, counted from there. */
   readonly layouts: readonly Layout[];
   /** The block. */
   readonly allocation: Allocation;
-  /** The copy back, of a copy that was written. */
+  /** Copies a written copy back. */
   readonly giveBack: GiveBack | undefined;
 }
 
@@ -41,7 +41,7 @@ const SIZE = 64;
 const CLASSES = new Map<string, MemoryClass<VaapiBase>>();
 const NO_IMAGE = "the driver derives no image of";
 
-/** How the CPU gets at a context's surfaces. For mappers. */
+/** How the CPU reaches a context's surfaces. For mappers. */
 export class SurfaceImages {
   readonly #base: VaapiBase;
 
@@ -55,13 +55,13 @@ export class SurfaceImages {
     this.#base.proofs.tryToProve(classOf(info));
   }
 
-  /** What was found out: in place, by the driver, or (undefined) by copies alone. */
+  /** The verdict: in place, or moved by the driver; undefined if only by copies. */
   judge(info: ImageInfo): Verdict | undefined {
     const verdict = this.#base.proofs.judge(classOf(info));
     return verdict === UNPROVEN || verdict.impossible ? undefined : verdict;
   }
 
-  /** Why pixels of a format are not copied; undefined if they are. */
+  /** Why pixels of a format cannot be copied; undefined if they can. */
   refuseCopy({ format }: ImageInfo): string | undefined {
     return this.#formatOf(format) === undefined ? `the driver has no images of ${format}.` : undefined;
   }
@@ -94,7 +94,7 @@ export class SurfaceImages {
     return { address, layouts, allocation, giveBack };
   }
 
-  /** Copies host memory to a surface, if it is read there, and makes the copy back, if it is written there. */
+  /** Copies host memory to a surface if it is read there. Returns the copy back if it is written there. */
   hold(surface: VaapiSurface, planes: readonly HostPlane[], access: Access, undo: Undo): GiveBack | undefined {
     const image = this.#newImage(surface);
     undo.push(() => image.free());
@@ -124,7 +124,7 @@ function putBack(image: SurfaceImage, { escaped }: Allocation, moved: () => void
     fn: "vaPutImage",
     blocks: true,
     call() {
-      if (!escaped) image.unmap(); // else other code may still look at it
+      if (!escaped) image.unmap(); // else an escaped view may still use it
       const code = image.put();
       if (code === VA_STATUS_SUCCESS) moved();
       return code;
@@ -156,7 +156,7 @@ function copyBetween(image: SurfaceImage, planes: readonly HostPlane[], to: "ima
   }, [() => image.unmap()]);
 }
 
-/** The surfaces that a driver shows to the CPU alike: those of a format and of a layout in memory. */
+/** The class of surfaces that a driver shows to the CPU in the same way: of one format and one memory layout. */
 function classOf({ format, modifier }: ImageInfo): MemoryClass<VaapiBase> {
   const name = `${format} surfaces of modifier 0x${modifier.toString(16)}`;
   let known = CLASSES.get(name);
@@ -166,7 +166,7 @@ function classOf({ format, modifier }: ImageInfo): MemoryClass<VaapiBase> {
   return known;
 }
 
-/** Is a derived image the surface itself? While it is mapped, driver and CPU read what the other one writes. */
+/** Tests whether a derived image is the surface itself: while it is mapped, driver and CPU read each other's writes. */
 function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: string, undo: Undo): Verdict {
   const surface = sampleOf(base, format, modifier, undo);
   const { info } = surface;
@@ -193,7 +193,7 @@ function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: stri
   return verdictOf(isSame() ? undefined : "the CPU did not read what the driver had written", name);
 }
 
-/** A surface that the driver lays out so of its own, or when it is asked to. */
+/** A surface with this layout, which the driver chooses by itself or on request. */
 function sampleOf(base: VaapiBase, format: ImageFormat, modifier: bigint, undo: Undo): VaapiSurface {
   const info = imageInfo({ format, width: SIZE, height: SIZE });
   const surface = newSurface(base, info, undefined, undo);

@@ -12,7 +12,7 @@ import { exportSurface, importSurface } from "./prime.ts";
 import { UNKNOWN_MODIFIER, VaapiSurface } from "./surface.ts";
 import { pictureOf, refusePart, surfaceIn, VaapiTensor } from "./tensor.ts";
 
-/** What a context's surfaces give to others, and take from them: whole pictures, by dma-bufs. */
+/** The ports of a context's surfaces: whole pictures, by dma-bufs. */
 export function portsOf(base: VaapiBase): Memory<VaapiTensor, VaapiSurface> {
   return { exports: [], imports: [], images: imagesOf(base), tensor: (init) => new VaapiTensor(init) };
 }
@@ -39,7 +39,7 @@ function imagesOf(base: VaapiBase): Images<VaapiSurface> {
 /** A surface by its `VASurfaceID`, for other libraries in the same display. */
 const SURFACE = "va-surface";
 
-/** What a driver exports of another's memory may be a stub: Mesa's virgl was seen to let out 4096 bytes. */
+/** Refuses imported memory: what a driver exports of it may be a stub. Mesa's virgl was seen to export 4096 bytes. */
 function refuseImported({ planes }: Described): Reason | undefined {
   if (!surfaceIn(planes)?.isImported) return undefined;
   return {

@@ -1,18 +1,18 @@
 import { type DeviceFile, lookAtDeviceFile } from "../core/native/device_file.ts";
 
-/** A render node of this machine's, on which VA-API may have a driver. */
+/** A render node of this machine, for which VA-API may have a driver. */
 export interface VaapiNode {
   /** The device file: `"/dev/dri/renderD128"`. */
   readonly node: string;
-  /** May this process open it? */
+  /** True if this process can open it. */
   readonly open: boolean;
   /** Why not. */
   readonly reason?: string;
-  /** What would open it. */
+  /** What to do so that it opens. */
   readonly remedy?: string;
 }
 
-/** The kernel numbers them from here on, one for each GPU. */
+/** The number of the first render node. The kernel has one for each GPU. */
 const FIRST = 128;
 const MOST = 64;
 
@@ -30,8 +30,8 @@ function lookAt(node: string): VaapiNode {
 }
 
 /**
- * The render nodes of this machine, whether this process may open them or not; if the machine has none, the first that
- * could be.
+ * The render nodes of this machine, including those that this process cannot open. If there is none, the list has the
+ * first possible node, with the reason.
  *
  * @example
  * ```ts

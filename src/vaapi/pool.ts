@@ -10,7 +10,7 @@ import type { VaapiSurface } from "./surface.ts";
 import { newSurface, over } from "./surfaces.ts";
 import type { VaapiTensor } from "./tensor.ts";
 
-/** Surfaces of one format and size that are made once, and used again and again. */
+/** Surfaces of one format and size that are made once, and reused. */
 export class VaapiPool extends NativeObject {
   /** What its frames are. */
   readonly info: ImageInfo;
@@ -42,8 +42,8 @@ export class VaapiPool extends NativeObject {
   }
 
   /**
-   * A frame over an unused surface; its pixels are those of the user before. The surface comes back when the frame is
-   * disposed.
+   * A frame over an unused surface, with the pixels of its previous use. The surface returns to the pool when the frame
+   * is disposed.
    *
    * @throws {AccessError} if all are in use.
    */

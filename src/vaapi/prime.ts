@@ -18,7 +18,7 @@ import { FORMATS } from "./formats.ts";
 import { libva, vaError } from "./library.ts";
 import { assertFits, createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "./surface.ts";
 
-/** How an export describes planes: each as a picture of its own, or all as one picture. */
+/** How an export describes planes: each as a picture of its own, or all as one. */
 export type Layers = "separate" | "composed";
 
 /** A block of memory, by an fd. */
@@ -31,11 +31,11 @@ export interface PrimeObject {
 
 /** Where a plane lies. */
 export interface PrimePlane {
-  /** In which of the objects. */
+  /** The index of its object. */
   readonly object: number;
-  /** Where in it, in bytes. */
+  /** Its offset in the object, in bytes. */
   readonly offset: number;
-  /** Bytes from a row to the next. */
+  /** Bytes from one row to the next. */
   readonly stride: number;
 }
 
@@ -45,7 +45,7 @@ export interface PrimeSurface {
   readonly width: number;
   /** Pixels down. */
   readonly height: number;
-  /** The DRM format modifier, all 64 bits; undefined where the driver does not report it. */
+  /** The 64-bit DRM format modifier; undefined if the driver does not report it. */
   readonly modifier: bigint | undefined;
   /** Its blocks of memory. */
   readonly objects: readonly PrimeObject[];
@@ -53,8 +53,8 @@ export interface PrimeSurface {
   readonly planes: readonly PrimePlane[];
 }
 
-const ANSWER = new FixedStruct(VADRMPRIMESurfaceDescriptor.size);
-const { view: descriptor } = ANSWER;
+const EXPORTED = new FixedStruct(VADRMPRIMESurfaceDescriptor.size);
+const { view: descriptor } = EXPORTED;
 
 /** The most objects, layers, and planes of a layer. */
 const MOST = 4;
@@ -63,9 +63,9 @@ const OBJECT = D.objects1.offset - D.objects.offset;
 const LAYER = D.layers1.offset - D.layers.offset;
 
 /**
- * The memory of a surface; its work is over. The caller owns the fds. Where a driver has no separate layers, it is asked
- * for composed ones.
- * @throws {NativeCallError} if it cannot be exported. No fd is left open, though drivers make some and fail then.
+ * Exports the memory of a surface whose work is over. The caller owns the fds. If a driver refuses separate layers, it
+ * is asked for composed ones.
+ * @throws {NativeCallError} if it cannot be exported. No fd stays open, although some drivers make fds before they fail.
  */
 export function exportSurface(surface: VaapiSurface, access: Access, layers?: Layers): PrimeSurface {
   let code = exported(surface, access, layers ?? "separate");
@@ -78,16 +78,16 @@ export function exportSurface(surface: VaapiSurface, access: Access, layers?: La
   return allOrNothing("exporting a surface", () => described(surface, fds), fds.map((fd) => () => closeFd(fd)));
 }
 
-const NO_EXPORT = "Allocate the surface by the context: it makes surfaces that can be exported, if the driver can.";
+const NO_EXPORT = "Allocate the surface with the context: it makes surfaces exportable if the driver can.";
 
 function exported({ display, id }: VaapiSurface, access: Access, layers: Layers): number {
   const flags = (layers === "separate" ? va.VA_EXPORT_SURFACE_SEPARATE_LAYERS : va.VA_EXPORT_SURFACE_COMPOSED_LAYERS) |
     (reads(access) ? va.VA_EXPORT_SURFACE_READ_ONLY : 0) | (writes(access) ? va.VA_EXPORT_SURFACE_WRITE_ONLY : 0);
-  ANSWER.cleared();
+  EXPORTED.cleared();
   for (let i = 0; i < MOST; i++) descriptor.setInt32(D.objects.offset + i * OBJECT, -1, true);
   const type = va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2;
   const code = libva().vaExportSurfaceHandle(display.handle, id, type, flags, descriptor);
-  // Some have counted fds by then, and leave them open.
+  // Some drivers have made fds by then, and leave them open.
   if (code !== va.VA_STATUS_SUCCESS) { for (const fd of madeFds()) if (isOpen(fd)) closeFd(fd); }
   return code;
 }
@@ -145,18 +145,18 @@ interface Attempt {
   readonly descriptor: FixedStruct;
 }
 
-/** The description of memory for a driver, which reads it during the call alone. */
-const TOLD = {
+/** Descriptions of memory, which a driver reads only during the call. */
+const DESCRIPTORS = {
   prime2: new FixedStruct(VADRMPRIMESurfaceDescriptor.size),
   prime1: new FixedStruct(VASurfaceAttribExternalBuffers.size),
   fds: new FixedStruct(BigUint64Array.BYTES_PER_ELEMENT),
 };
 
 /**
- * A surface over memory that has come by fds, which stay the caller's: the driver keeps duplicates. Its destruction goes
- * on the undo list. Drivers differ in what they take, so it is described as one picture, plane by plane, and in the old
+ * A surface over memory by fds, which stay the caller's: the driver keeps duplicates. `undo` destroys the surface.
+ * Drivers differ in what they accept, so the memory is described as one picture, then plane by plane, then in the old
  * way.
- * @throws {NativeCallError} if the driver takes it in no way; the hint has all its reports.
+ * @throws {NativeCallError} if the driver refuses all descriptions; the hint lists its codes.
  */
 export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
   const refusals: string[] = [];
@@ -170,7 +170,7 @@ export function importSurface(display: Display, info: ImageInfo, memory: PrimeSu
       refusals.push(`${name}: ${error.codeName}`);
     }
   }
-  const hint = `The driver takes no such memory (${refusals.join(", ")}). Its own surfaces can be exported instead.`;
+  const hint = `The driver takes no such memory (${refusals.join(", ")}). Export its own surfaces instead.`;
   throw vaError(first!, "vaCreateSurfaces", { hint });
 }
 
@@ -181,7 +181,7 @@ function* attempts(info: ImageInfo, memory: PrimeSurface): Generator<Attempt> {
 }
 
 function prime2(layers: Layers, info: ImageInfo, { objects, planes, modifier = 0n }: PrimeSurface): Attempt {
-  const descriptor = TOLD.prime2.cleared();
+  const descriptor = DESCRIPTORS.prime2.cleared();
   const { view } = descriptor;
   const set = (offset: number, value: number) => view.setUint32(offset, value, true);
   set(D.fourcc.offset, FORMATS[info.format]!.fourcc);
@@ -208,9 +208,9 @@ function prime2(layers: Layers, info: ImageInfo, { objects, planes, modifier = 0
 
 /** The old way: one object, and its fd in a list of handles. */
 function prime1(info: ImageInfo, { objects: [{ fd, byteLength }], planes }: PrimeSurface): Attempt {
-  const descriptor = TOLD.prime1.cleared();
+  const descriptor = DESCRIPTORS.prime1.cleared();
   const { view } = descriptor;
-  TOLD.fds.view.setBigUint64(0, BigInt(fd), true);
+  DESCRIPTORS.fds.view.setBigUint64(0, BigInt(fd), true);
   const E = VASurfaceAttribExternalBuffers.fields;
   const { fourcc } = FORMATS[info.format]!;
   const { width, height } = info;
@@ -218,7 +218,7 @@ function prime1(info: ImageInfo, { objects: [{ fd, byteLength }], planes }: Prim
   writeVASurfaceAttribExternalBuffers(view, 0, {
     ...about,
     ...{ pitches: 0, offsets: 0, num_buffers: 1, flags: 0 },
-    buffers: TOLD.fds.address as Parameters<typeof writeVASurfaceAttribExternalBuffers>[2]["buffers"],
+    buffers: DESCRIPTORS.fds.address as Parameters<typeof writeVASurfaceAttribExternalBuffers>[2]["buffers"],
   });
   for (const [p, { offset, stride }] of planes.entries()) {
     view.setUint32(E.pitches.offset + p * 4, stride, true);

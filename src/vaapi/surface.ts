@@ -13,7 +13,7 @@ import { check, checks, libva, structOf, vaError } from "./library.ts";
 
 const status = new Uint32Array(1);
 
-/** What is known of a surface beside what it is. For backends. */
+/** Other facts about a surface. For backends. */
 export interface SurfaceFacts {
   /** True if its memory is another API's. */
   readonly isImported?: boolean;
@@ -27,11 +27,11 @@ export class VaapiSurface extends Printed {
   readonly id: number;
   /** The display that it belongs to. For backends. */
   readonly display: Display;
-  /** Format and size; the modifier is how the driver lays it out. */
+  /** Its format and size, and the modifier of the driver's layout. */
   readonly info: ImageInfo;
   /** True if its memory is another API's. For backends. */
   readonly isImported: boolean;
-  /** What the CPU can do with its fds; undefined where the driver was asked for none. For backends. */
+  /** What the CPU can do with its fds; undefined if it was not exported. For backends. */
   readonly fd: FdFacts | undefined;
   /** False once it was destroyed. For backends. */
   isLive = true;
@@ -69,13 +69,13 @@ export class VaapiSurface extends Printed {
 interface Reported {
   readonly width: number;
   readonly height: number;
-  /** How it calls the pixels, where that is the surface's own format. */
+  /** The format that the driver reports for the pixels, if it reports the surface's own. */
   readonly fourcc?: number;
 }
 
 /**
- * Throws an {@link ArgumentError} where a driver knows a surface as smaller than its description, which a program gave, or
- * its pixels as ones that lie otherwise. Drivers have several names for one order of bytes: the names alone say nothing.
+ * Throws an {@link ArgumentError} if a driver reports a surface as smaller than the program described it, or its pixels
+ * in another order. It compares the order of bytes, because drivers have several names for the same one.
  */
 export function assertFits({ width, height, format }: ImageInfo, there: Reported): void {
   if (width > there.width || height > there.height) {
@@ -97,13 +97,13 @@ function placesOf(format: ImageInfo["format"]): string {
 export interface SurfaceInit {
   /** The layouts that the driver may choose from; any of its own if left out. */
   readonly modifiers?: readonly bigint[] | undefined;
-  /** For memory of fds, which the descriptor of this type describes. */
+  /** A descriptor of memory by fds, and its type. */
   readonly memory?: { readonly type: number; readonly descriptor: FixedStruct };
-  /** True where the driver has memory of fds: it makes the surface so that it can be exported. */
+  /** True to make the surface exportable, if the driver shares memory by fds. */
   readonly prime2?: boolean;
 }
 
-/** What a driver reports that takes this memory type only together with memory. */
+/** Codes of drivers that accept this memory type only together with memory. */
 const WITHOUT_TYPE: readonly number[] = [
   codes.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE,
   codes.VA_STATUS_ERROR_ATTR_NOT_SUPPORTED,
@@ -146,7 +146,7 @@ function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32
   });
 }
 
-/** The attributes of a surface for the driver, which reads them during the call alone. */
+/** The attributes of a surface, which a driver reads only during the call. */
 const LIST = new FixedStruct(4 * VASurfaceAttrib.size);
 
 function listOf(attributes: readonly Attribute[]): DataView<ArrayBuffer> {

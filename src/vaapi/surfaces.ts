@@ -20,7 +20,7 @@ type Made = Frame<VaapiTensor> | VaapiTensor;
 interface About {
   readonly asTensor?: boolean;
   readonly metadata?: Metadata | undefined;
-  /** Whose end ends it; the context's by default. */
+  /** Its owner; the context by default. */
   readonly owner?: Resource;
   readonly access?: Access | undefined;
 }
@@ -32,7 +32,9 @@ export function newSurface(base: VaapiBase, info: ImageInfo, modifiers: SurfaceI
   return surface;
 }
 
-/** The same surface, with what its driver reports by exporting it: its modifier, and what the CPU can do with its fds. */
+/**
+ * The same surface with facts that its driver reports on an export: its modifier, and what the CPU can do with its fds.
+ */
 function reported({ display, id, info }: VaapiSurface): VaapiSurface {
   let exported: PrimeSurface;
   try {
@@ -54,7 +56,7 @@ function factsOf(display: Display, objects: readonly PrimeObject[]): FdFacts {
   return { access: isWritable ? "read-write" : "read", hidden: whyHidden(display.exporter) };
 }
 
-/** A frame that owns a surface, or the tensor of its only plane; `release` gives the surface back. */
+/** A frame that owns a surface, or the tensor of its only plane. `release` releases the surface. */
 export function over(base: VaapiBase, surface: VaapiSurface, release: () => void, about: About = {}): Made {
   const { owner = base.resource, asTensor = false, metadata, access } = about;
   const { info } = surface;
@@ -65,12 +67,12 @@ export function over(base: VaapiBase, surface: VaapiSurface, release: () => void
   return adoptFrame(base, object, info, planes, { owners: [owner], metadata, access });
 }
 
-/** The block of a new surface in the place of host memory. The mapper that makes the surface destroys it. */
+/** The allocation of a new surface that stands for host memory. The mapper that makes the surface destroys it. */
 export function allocationOf(surface: VaapiSurface): Allocation {
   return adoptHandle(kindOf(surface), BigInt(surface.id), () => ({ ...blockOf(surface), free: () => {} })).allocation;
 }
 
-/** What a surface's id is unique among. */
+/** The kind of handle: ids of surfaces are unique within a display. */
 function kindOf({ display }: VaapiSurface): string {
   return `VASurfaceID of ${display.handle}`;
 }
@@ -90,10 +92,10 @@ export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceIn
   });
 }
 
-/** A foreign surface, which lives longer. */
+/** A foreign surface, which outlives the tensor. */
 export function attached(base: VaapiBase, id: number, info: ImageInfo, access?: Access): Made {
   base.resource.assertLive();
   const surface = reported(new VaapiSurface(base.display, id, info));
-  void surface.isBusy; // refuses what is no surface
+  void surface.isBusy; // refuses anything but a surface
   return over(base, surface, () => {}, { access });
 }

@@ -14,7 +14,7 @@ const NO_FENCES: readonly Fence[] = [];
  * A plane of a surface, which is its handle. Only the driver knows where its bytes lie; `layout` says what it holds.
  */
 export class VaapiTensor extends Tensor<VaapiSurface> {
-  /** The work that a program has given to the device by the surface's id. For backends. */
+  /** Work that other code has submitted by the surface's id. For backends. */
   override outsideWork(_access: Access): readonly Fence[] {
     return this.rawHandle.isBusy ? [workOn(this.rawHandle)] : NO_FENCES;
   }
@@ -24,7 +24,7 @@ export class VaapiTensor extends Tensor<VaapiSurface> {
     return BigInt(this.rawHandle.id);
   }
 
-  /** What a route needs to know of it. */
+  /** For routes. */
   protected override describe(): Described {
     const { layout, grant: { allocation, start }, rawHandle: surface } = this;
     const plane: SurfacePlane = { layout, allocation, start, surface, fd: surface.fd };
@@ -45,7 +45,7 @@ export function surfaceIn([plane]: readonly DescribedPlane[]): VaapiSurface | un
   return (plane as Partial<SurfacePlane>).surface;
 }
 
-/** Why a tensor or frame of surfaces cannot go elsewhere; undefined if it is a whole surface, or is not there yet. */
+/** Why a tensor or frame cannot be mapped; undefined if it is a whole surface, or does not exist yet. */
 export function refusePart({ planes }: Described): Reason | undefined {
   const surface = surfaceIn(planes);
   const layouts = surface && planeLayouts(surface.info);

@@ -6,19 +6,19 @@ import { vulkan } from "./library.ts";
 import type { ExtensionName } from "./open_device.ts";
 import { type Struct, struct } from "./struct.ts";
 
-/** Whether a handle of a kind can be got of an object, and an object of such a handle. */
+/** Whether objects can be exported as a kind of handle, and imported from it. */
 export interface Ability {
-  /** An object can be exported so. */
+  /** True if an object can be exported. */
   readonly exports: boolean;
-  /** An object can be imported so. */
+  /** True if an object can be imported. */
   readonly imports: boolean;
 }
 
-/** The same of memory. */
+/** The same for memory. */
 export interface MemoryAbility extends Ability {
   /** The kind of handle, as Vulkan names it. */
   readonly handleType: number;
-  /** The memory has to be one object's alone. */
+  /** True if the memory must be dedicated to one object. */
   readonly dedicated: boolean;
   /** The kinds of handle that the same memory can be exported as. */
   readonly compatible: number;
@@ -47,7 +47,7 @@ export const USAGE: number = vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_
 
 const NONE: Ability = { exports: false, imports: false };
 
-/** Asks a device. `has` knows the extensions: a query speaks for a driver, whatever a `VkDevice` was made with. */
+/** Queries a device. `has` knows the extensions, because queries report what the driver can do, not the `VkDevice`. */
 export function abilitiesOf(device: VkPhysicalDevice, has: (extension: ExtensionName) => boolean): Abilities {
   const memory = (extension: ExtensionName, handleType: number) => memoryAbility(device, handleType, has(extension));
   const semaphore = (handleType: number, type: number) =>

@@ -23,7 +23,7 @@ interface OwnFence {
 
 const ours = new ByHandle<OwnFence>();
 
-/** Notes a fence of ours, until its end: what was attached to it ends first. Returns how to ask whether that still waits. */
+/** Notes a samepage fence until its end: fences attached to it end first. Returns a query whether one still waits. */
 export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource, undo: Undo): () => boolean {
   const own: OwnFence = { resource, attached: [] };
   undo.push(ours.add(kindOn(device), fence, own));
@@ -33,7 +33,7 @@ export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource
   };
 }
 
-/** Handles of two devices may be equal. */
+/** Distinguishes devices, because handles of two devices may be equal. */
 function kindOn({ handle }: OpenDevice): string {
   return `VkFence of ${handle}`;
 }

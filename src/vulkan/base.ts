@@ -8,7 +8,7 @@ import type { OpenDevice } from "./open_device.ts";
 import type { Staging } from "./staging.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** What the parts of a context know of it. */
+/** A context, as its parts know it. */
 export interface VulkanBase extends DeviceContext, MemoryTarget<VulkanTensor> {
   /** The open device. */
   readonly openDevice: OpenDevice;
@@ -16,8 +16,8 @@ export interface VulkanBase extends DeviceContext, MemoryTarget<VulkanTensor> {
   readonly driver: VulkanDriver;
   /** The line of its own queue. */
   readonly line: Line<VulkanLane>;
-  /** Through which bytes come and go. */
+  /** Copies bytes between the CPU and the device. */
   readonly staging: Staging;
-  /** Which host memory the device uses in place. */
+  /** Proofs of which host memory the device uses in place. */
   readonly proofs: Proofs<VulkanBase>;
 }

@@ -25,7 +25,7 @@ export class VulkanBuffer extends SharedMemory {
   readonly memory: VkDeviceMemory | undefined;
   /** The buffer's length in bytes. */
   readonly byteLength: number;
-  /** What the memory was made with: an importer passes the same. Undefined for another library's buffer. */
+  /** The parameters of its memory, which an importer has to repeat. Undefined for another library's buffer. */
   readonly info: MemoryInfo | undefined;
   readonly #hostAddress: Address | undefined;
   #address: Address | undefined;
@@ -64,7 +64,7 @@ export class VulkanBuffer extends SharedMemory {
     return this.info !== undefined && this.info.type.hostVisible && this.info.type.hostCoherent;
   }
 
-  /** Its host address, if the CPU sees it. It is mapped the first time this is asked for, until it is freed. */
+  /** Its host address, if the CPU sees it. It is mapped on first use, until it is freed. */
   get address(): Address | undefined {
     if (this.#hostAddress !== undefined || !this.isHostVisible) return this.#hostAddress;
     return this.#address ??= this.#map();

@@ -45,7 +45,7 @@ import { makerOf } from "./semaphores.ts";
 import { Staging } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-/** Where new memory lies, and how other APIs get it. */
+/** Where new memory lies, and how other APIs import it. */
 export interface VulkanPlacement {
   /** Where it lies: in the device's own memory, or where the CPU sees it too; `"device"` by default. */
   readonly memory?: Place;
@@ -91,7 +91,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   override readonly targets: readonly Target[] = [this];
   /** The edges of its images. */
   readonly edges: readonly Mapper[] = EDGES;
-  /** What the device says of itself. */
+  /** Facts about the device, as its driver reports them. */
   readonly device: VulkanDevice;
   /** The default queue. */
   readonly queue: VulkanQueue;
@@ -101,11 +101,11 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly semaphores: SemaphoreMaker;
   /** The open device. For mappers. */
   readonly openDevice: OpenDevice;
-  /** Its work. For mappers. */
+  /** The driver of its lines. For mappers. */
   readonly driver: VulkanDriver;
-  /** Through which bytes come and go. For mappers. */
+  /** Copies bytes between the CPU and the device. For mappers. */
   readonly staging: Staging;
-  /** Which host memory the device uses in place. For mappers. */
+  /** Proofs of which host memory the device uses in place. For mappers. */
   readonly proofs: Proofs<VulkanBase>;
   /** Frames of its images. For libraries that work on its device. */
   readonly natives: Natives = nativesOf(this);
@@ -153,7 +153,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * Stands on the Vulkan objects of another library, which stay its own.
+   * A context on another library's Vulkan objects, which stay that library's.
    *
    * @param handles live handles; wrong ones crash the process
    * @throws {ArgumentError} for what cannot be a handle, and a queue family that the device has not.
@@ -245,7 +245,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
    * @throws {LayoutError} if the layout reaches past the memory's end.
    * @throws {NativeCallError} if the driver refuses it.
    *
@@ -292,7 +292,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * Compute shaders, as SPIR-V: `glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp`.
    *
    * @param spirv correct SPIR-V: a driver may crash on anything else
-   * @throws {ArgumentError} for what is no SPIR-V.
+   * @throws {ArgumentError} for anything but SPIR-V.
    * @throws {NativeCallError} if the driver refuses it.
    */
   program(spirv: Uint8Array | Uint32Array): VulkanProgram {
@@ -314,7 +314,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   /**
    * A sync file as a fence of this device's (VK_KHR_external_fence_fd). The fd stays the caller's.
    *
-   * @throws {ArgumentError} for what is no sync file.
+   * @throws {ArgumentError} for anything but a sync file.
    * @throws {InteropError} if the device imports none.
    * @throws {NativeCallError} if the driver refuses it.
    */
@@ -332,7 +332,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    *
    * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; for a sync file
    * whose signal has come, -1 will do, as drivers export it
-   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example

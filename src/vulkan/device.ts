@@ -8,14 +8,14 @@ import { instanceFor, physicalDevices, versionText } from "./instance.ts";
 import { vulkan } from "./library.ts";
 import { chain, room, type Struct, struct } from "./struct.ts";
 
-/** What kind of device it is. */
+/** A kind of device. */
 export type VulkanDeviceType = "discrete" | "integrated" | "virtual" | "cpu" | "other";
 
 const TYPES: readonly VulkanDeviceType[] = ["other", "integrated", "discrete", "virtual", "cpu"];
 
 /** A kind of memory that a device has. */
 export interface VulkanMemoryType {
-  /** Its place in the driver's list. */
+  /** Its index in the driver's list. */
   readonly index: number;
   /** True if it is the device's own. */
   readonly deviceLocal: boolean;
@@ -45,7 +45,7 @@ export interface VulkanQueueFamily {
 export interface VulkanLimits {
   /** The most bytes of a buffer that a shader sees. */
   readonly maxStorageBufferRange: number;
-  /** Where a shader's buffer may begin: at multiples of so many bytes. */
+  /** The alignment of a shader's buffer, in bytes. */
   readonly minStorageBufferOffsetAlignment: number;
   /** The most bytes of push constants. */
   readonly maxPushConstantsSize: number;
@@ -53,7 +53,7 @@ export interface VulkanLimits {
   readonly maxComputeWorkGroupCount: readonly number[];
   /** The most buffers of one shader; 0 without VK_KHR_push_descriptor. */
   readonly maxPushDescriptors: number;
-  /** Imported host memory begins and ends at multiples of so many bytes; 0 without VK_EXT_external_memory_host. */
+  /** The alignment of imported host memory, in bytes; 0 without VK_EXT_external_memory_host. */
   readonly minImportedHostPointerAlignment: number;
   /** The most pixels along a side of an image. */
   readonly maxImageDimension2D: number;
@@ -61,7 +61,7 @@ export interface VulkanLimits {
   readonly maxImageArrayLayers: number;
 }
 
-/** What a physical device says of itself: facts, without a native object. */
+/** Facts about a physical device, without a native object. */
 export interface VulkanDevice {
   /** Its name. */
   readonly name: string;

@@ -36,7 +36,7 @@ export function driverOf(device: OpenDevice): VulkanDriver {
   };
 }
 
-/** How lines of other drivers wait for this device's, and these for them; undefined where no semaphore leaves it or comes. */
+/** How this device's lines and other drivers' wait for each other; undefined if it exports and imports no semaphores. */
 function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> | undefined {
   const exports = kindsOf(device, "exports").filter((kind) => kind !== "binary-fd");
   const imports = kindsOf(device, "imports");

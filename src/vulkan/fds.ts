@@ -1,7 +1,7 @@
 import { undone } from "../core/life/undo.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
 
-/** An fd that is made once, and duplicated for each caller: exports may cost a millisecond. */
+/** An fd that is exported once, and duplicated for each caller: an export may take a millisecond. */
 export class FdSource {
   readonly #make: () => number;
   #fd: number | undefined;

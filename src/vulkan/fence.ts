@@ -23,14 +23,14 @@ interface Signal {
   isHere: boolean;
 }
 
-/** A `VkFence` that is signalled behind work, for other code that waits for one. Made by `queue.createFence()`. */
+/** A `VkFence` that is signalled after work, for other code to wait for. Made by `queue.createFence()`. */
 export class VulkanFence extends NativeObject {
   /** Its end of life: it waits for the work. */
   readonly resource: Resource;
   readonly #handle: VkFence;
   readonly #device: OpenDevice;
   readonly #signal: Signal = { isHere: true };
-  /** Does a fence that was attached to it still wait for the signal? */
+  /** Returns whether a fence attached to it still waits for the signal. */
   readonly #isAwaited: () => boolean;
 
   /** Made by a queue. */
@@ -102,7 +102,7 @@ export function importedFence(base: VulkanBase, fd: number): Fence {
   });
 }
 
-/** The signal comes right behind its mark, and not with it. Other code may have reset the fence since: then it has come. */
+/** Waits for the signal, which comes just after its mark. If other code has reset the fence since, it has come. */
 function awaitSignal({ handle }: OpenDevice, fence: VkFence): void {
   const code = vulkan().vkWaitForFences(handle, 1, BigUint64Array.of(fence), 1, LONGEST_NS);
   if (code !== vk.VK_TIMEOUT && code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitForFences");

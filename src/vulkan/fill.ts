@@ -8,7 +8,7 @@ import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** vkCmdFillBuffer fills words of so many bytes, at multiples of as many. */
+/** vkCmdFillBuffer fills words of this many bytes, at multiples of it. */
 const WORD = 4;
 
 /**
@@ -28,7 +28,7 @@ export function fillTensor({ layout, name, rawHandle }: VulkanTensor, value: Fil
     const end = begin + length;
     const [first, last] = [Math.ceil(begin / WORD) * WORD, Math.floor(end / WORD) * WORD];
     if (first >= last) {
-      const what = `the ${length} bytes at byte ${begin} of ${name} are no whole word at a multiple of ${WORD}.`;
+      const what = `the ${length} bytes at byte ${begin} of ${name} are not a whole word at a multiple of ${WORD}.`;
       throw new LayoutError(`to: ${what}`, { ...about, hint: "Write it: queue.write()." });
     }
     fills.push({ at: first, length: last - first, word: wordFrom(bytes, first - begin) });

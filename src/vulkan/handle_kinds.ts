@@ -16,13 +16,13 @@ export const HANDLES = {
 
 export type HandleKind = keyof typeof HANDLES;
 
-/** A kind of fd by which memory goes out. */
+/** A kind of fd by which memory is exported. */
 export type ExportKind = "opaque-fd" | "dma-buf";
 
 /** The best first. */
 export const EXPORT_KINDS: Readonly<Record<ExportKind, unknown>> = { "opaque-fd": true, "dma-buf": true };
 
-/** What an fd of a dma-buf has to allow: a device on the CPU maps it, as lavapipe does. */
+/** The access that a dma-buf's fd has to allow: a device on the CPU, such as lavapipe, maps it. */
 export function fdAccessOf({ type }: { readonly type: VulkanDeviceType }): Access | undefined {
   return type === "cpu" ? "read-write" : undefined;
 }
@@ -40,7 +40,7 @@ export function closedFor(
   return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", side, kind);
 }
 
-/** For a device that has the extension, and says no all the same. */
+/** The reason for a device that has the extension, but refuses this handle type. */
 export function answersNo(device: string, what: string, side: "exports" | "imports", kind: HandleKind) {
   return { reason: `${device} reports that its ${what} ${side === "exports" ? "go out" : "come in"} by no ${kind}.` };
 }

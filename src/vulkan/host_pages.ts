@@ -15,7 +15,9 @@ export const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages
   return verdictOf(experiment(base, undo), "host memory, by its pages");
 });
 
-/** Imported memory begins and ends at pages; where the device wants more than pages, the bytes themselves have to. */
+/**
+ * An import widens the bytes to whole pages. If the device needs a larger alignment, the bytes themselves must have it.
+ */
 export function takesPages({ facts: { limits: { minImportedHostPointerAlignment: align } } }: OpenDevice): Takes {
   return align <= PAGE ? {} : { align };
 }

@@ -34,7 +34,7 @@ export interface VulkanImageInit {
   readonly exportAs?: ExportKind;
 }
 
-/** What a program says of another library's image. */
+/** A program's description of another library's image. */
 export interface VulkanImageForm {
   /** `[height, width, channels]`, or `[layers, height, width, channels]`; one channel may be left out. */
   readonly shape: readonly number[];
@@ -60,7 +60,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   readonly kind = "vulkan.image";
   /** The format of the pixels. */
   readonly format: VulkanFormat;
-  /** What the device does with such images. For mappers. */
+  /** What the device can do with such images. For mappers. */
   readonly abilities: ImageAbilities;
   /** Its ports: opaque fds and dma-bufs. For mappers. */
   readonly ports: Memory<VulkanImage, ImageObject>;
@@ -80,7 +80,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     this.ports = portsOf(this);
   }
 
-  /** What it says besides its kind: the format. */
+  /** The format, for messages. */
   protected override facts(): string[] {
     return [this.format.name];
   }
@@ -98,7 +98,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   /**
    * Allocates an image, every byte of it zero.
    *
-   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
+   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes.
    * @throws {ArgumentError} if the device has no images of this format in this tiling, or none that go out as `exportAs`
    * asks.
    * @throws {NativeCallError} if there is too little memory.
@@ -150,7 +150,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
    * @param image a live `VkImage`; a wrong one crashes the process
    * @param form what vkCreateImage was called with: Vulkan reports nothing of an image, so a wrong one is not noticed
    * @throws {ArgumentError} if it is not a handle.
-   * @throws {LayoutError} for a shape that is no image of this format.
+   * @throws {LayoutError} for a shape that is not an image of this format.
    */
   attach(image: bigint, form: VulkanImageForm, options: AttachOptions = {}): VulkanImage {
     return attaching(options, (access) => this.#attached(image, form, access));
@@ -164,8 +164,8 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the size of the image, and what the memory was made with: of an image with the create info of
    *   `allocate` here, its usage and flags too; `offset` is 0
-   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
-   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes.
    * @throws {NativeCallError} if the driver refuses it.
    *
    * @example
@@ -208,7 +208,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     return new ImageObject(this.base.openDevice, { ...said, usage }, from);
   }
 
-  /** Handles of two devices may be equal. */
+  /** Distinguishes devices, because handles of two devices may be equal. */
   get #handleKind(): string {
     return `VkImage of ${this.base.openDevice.handle}`;
   }

@@ -7,8 +7,8 @@ import { check } from "./errors.ts";
 import { vulkan } from "./library.ts";
 import { pointers, struct } from "./struct.ts";
 
-/** VK_API_VERSION_1_2: timeline semaphores and external memory are in it. */
-export const API_VERSION: number = 1 << 22 | 2 << 12;
+/** VK_API_VERSION_1_2, which includes timeline semaphores and external memory. */
+const API_VERSION: number = 1 << 22 | 2 << 12;
 
 const VALIDATION = "VK_LAYER_KHRONOS_validation";
 

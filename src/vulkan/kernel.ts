@@ -61,7 +61,7 @@ export interface VulkanRunOptions extends CommandOptions {
 
 const OPTIONS: Names<VulkanRunOptions> = { queue: true, after: true };
 
-/** A compute shader. Every run checks its arguments against what the shader says of itself. */
+/** A compute shader. Every run checks its arguments against the shader's declarations. */
 export class VulkanKernel extends DeviceKernel<VulkanProgram, VkPipeline> {
   /** Its parameters: its buffers and images by their bindings, then its push constants by their offsets. */
   readonly parameters: readonly VulkanParameter[];

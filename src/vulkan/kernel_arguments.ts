@@ -41,7 +41,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   protected override readonly declared = DECLARED;
   readonly #most: number;
 
-  /** `most` is the longest range that a shader sees; a range begins at a multiple of `align`. */
+  /** `most` is the longest range that a shader can access; a range begins at a multiple of `align`. */
   constructor(place: ParameterPlace, { isConst, element }: ShaderBinding, align: number, most: number) {
     super(place, { isConst, element: element?.element, align });
     this.#most = most;
@@ -68,7 +68,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   }
 }
 
-/** A storage image: its argument is an image of the context, of the format that the shader says. */
+/** A storage image. Its argument is an image of the context, in the shader's format. */
 class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
   protected override readonly expected = "an image of the device";
   protected override readonly mapping = "graph.map(image, vulkan.image(format))";

@@ -22,7 +22,7 @@ export const FOREVER: bigint = 2n ** 64n - 1n;
 
 const NONE: readonly VkSemaphore[] = [];
 
-/** Memory that takes part in a command: it is taken over from other APIs on its first use. */
+/** Memory that a command uses. It is acquired from other APIs on its first use. */
 export interface Used {
   /** The record by which it is used by turns with another library; left out where no other uses it. */
   readonly turns?: Turns | undefined;
@@ -62,7 +62,7 @@ export class VulkanLane implements Lane {
   readonly #begin = struct("VkCommandBufferBeginInfo", {
     flags: vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
   });
-  /** In this queue, what was written before is visible to what comes after. */
+  /** A barrier of this queue: later commands see what earlier ones wrote. */
   readonly #order = memoryBarrier(vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT);
   /** The CPU sees what was written, once it knows that the command is over. */
   readonly #toHost = memoryBarrier(vk.VK_ACCESS_HOST_READ_BIT | vk.VK_ACCESS_HOST_WRITE_BIT);
@@ -95,18 +95,18 @@ export class VulkanLane implements Lane {
     }
   }
 
-  /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
+  /** Has the next command wait for a semaphore; a timeline for a value, which a binary one does not have. */
   waitFor(semaphore: VkSemaphore, value = 0n): void {
     this.#submission.waitFor(semaphore, value);
   }
 
-  /** The next command waits for a mark of another lane of the device, whose timeline may end once the command is over. */
+  /** Has the next command wait for another lane's mark. That lane's timeline is kept until the command is over. */
   waitBeside({ timeline }: VulkanLane, mark: number): void {
     this.#submission.waitFor(timeline, BigInt(mark));
     this.#submission.waitApart();
   }
 
-  /** The command that was to wait was refused. */
+  /** Forgets the waits of a command that was refused. */
   refused(): void {
     this.#submission.forgetWaits();
   }
@@ -142,7 +142,7 @@ export class VulkanLane implements Lane {
     return code;
   }
 
-  /** A new fd of the timeline, where the device exports it. */
+  /** A new fd of the timeline, if the device exports it. */
   exportTimeline(): number {
     return this.#timelineFds!.take();
   }
@@ -164,7 +164,7 @@ export class VulkanLane implements Lane {
     return semaphore;
   }
 
-  /** The newest mark that is over. Where the device is lost, everything is. */
+  /** The newest mark that is over: all marks, if the device is lost. */
   poll(mark: number): number {
     if (mark <= this.#over) return this.#over;
     const { vkGetSemaphoreCounterValue } = vulkan();
@@ -253,7 +253,7 @@ export class VulkanLane implements Lane {
     return { commands: out[0] as VkCommandBuffer, mark: 0, isOpen: false };
   }
 
-  /** A submit that fails may have left its waits in the queue. */
+  /** A failed submit may have left its waits in the queue. */
   #submit(fence?: VkFence): number {
     const code = this.#submission.submit(this.queue, fence);
     if (code !== 0) this.#isLoose = true;

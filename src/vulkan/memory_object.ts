@@ -37,7 +37,7 @@ export type Origin =
 
 export type Bound = { readonly buffer: VkBuffer } | { readonly image: VkImage };
 
-/** What a `VkDeviceMemory` was made with: an importer has to say the same. */
+/** The parameters of a `VkDeviceMemory`, which an importer has to repeat. */
 export interface MemoryInfo {
   /** Its length in bytes. */
   readonly size: number;
@@ -125,7 +125,7 @@ function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): Vulka
   });
 }
 
-/** The types as which a handle can be imported, a bit for each; all where no query reports them. */
+/** The memory types as which a handle can be imported, a bit for each; all types if no query reports them. */
 function importableTypes({ handle, extensions }: OpenDevice, origin: Origin): number {
   if (origin.from === "new" || origin.handleType === vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) return ~0;
   const { handleType } = origin;

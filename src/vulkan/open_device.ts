@@ -16,7 +16,7 @@ interface Extension {
   readonly functions?: readonly (keyof VulkanExtensions)[];
 }
 
-/** The name of an extension that is used where a device has it. */
+/** The name of an extension that samepage uses if a device has it. */
 export type ExtensionName =
   | "VK_KHR_external_memory_fd"
   | "VK_EXT_external_memory_dma_buf"
@@ -89,7 +89,7 @@ export class OpenDevice {
   readonly handles: Handles;
   /** The `VkDevice`. */
   readonly handle: VkDevice;
-  /** What it says of itself. */
+  /** Facts about it. */
   readonly facts: VulkanDevice;
   /** @internal The features that it was made with, a `VkPhysicalDeviceFeatures2`; undefined for another library's device. */
   readonly features: Struct | undefined;
@@ -125,7 +125,7 @@ export class OpenDevice {
     return this.handles.extensions.includes(name);
   }
 
-  /** Why something is closed that needs an extension; undefined if the device was made with it. */
+  /** Why something that needs an extension is closed; undefined if the device was made with it. */
   lacks(name: ExtensionName): Reason | undefined {
     if (this.has(name)) return undefined;
     const { facts } = this;
@@ -188,7 +188,7 @@ export class OpenDevice {
     }
   }
 
-  /** Its memory is kept for good, because a view that was moved away may look at it: so it is never destroyed itself. */
+  /** Never destroys the device, because some of its memory is kept for good: an escaped view may use it. */
   keep(): void {
     this.#isKept = true;
   }

@@ -90,7 +90,7 @@ export function attachedBuffer(
   return tensorOver<VulkanTensor>(base, { handle: buffer, layouts: [at], resource }) as VulkanTensor;
 }
 
-/** Handles of two devices may be equal. */
+/** Distinguishes devices, because handles of two devices may be equal. */
 function kindOf({ handle }: OpenDevice): string {
   return `VkBuffer of ${handle}`;
 }

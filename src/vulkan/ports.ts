@@ -22,7 +22,7 @@ export interface ImportedBuffer extends Import {
   readonly buffer: VulkanBuffer;
 }
 
-/** What a context's buffers give to other kinds of memory, and take from them. A block that comes by an fd is imported once. */
+/** The ports of a context's buffers. A block that comes by an fd is imported once. */
 export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Memory<VulkanTensor, VulkanBuffer> {
   const { openDevice: device, line, staging } = base;
   const sample = (exportAs: ExportKind, byteLength: number, undo: Undo): VulkanTensor => {
@@ -115,7 +115,7 @@ function refuseHost(device: OpenDevice, { allocation }: ByteRange): Closed {
   };
 }
 
-/** What the device made goes by an fd, also where the tensor has come back to it over the same pages. */
+/** Exports the device's original memory, even if the tensor is a re-import over the same pages. */
 function exported(device: OpenDevice, tensor: VulkanTensor, given: MemoryKind, byteLength: number): Exported {
   const kind = given as HandleKind;
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };

@@ -17,7 +17,7 @@ const KINDS = {
 
 export type FdKind = keyof typeof KINDS;
 
-/** Those kinds that a device exports, or imports; the best first. */
+/** The kinds that a device exports, or imports; the best first. */
 export function kindsOf({ abilities }: OpenDevice, side: keyof Ability): FdKind[] {
   const of: Record<FdKind, Ability> = {
     "timeline-fd": abilities.timelineFd,

@@ -10,10 +10,10 @@ import { checks } from "./library.ts";
 import { exportMemory, type MemoryInfo } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
 
-/** Who has the memory: it is unused, this Vulkan uses it, or it was handed to another API or process. */
+/** Who holds the memory: it is unused, this Vulkan uses it, or it was handed to another API or process. */
 export type Holder = "nobody" | "vulkan" | "others";
 
-/** Where memory comes from. New memory goes out by some kinds of handle; that of others came by one. */
+/** Where memory comes from. New memory can be exported by some kinds of handle; foreign memory came by one. */
 export interface Whence {
   /** `"fd"` for that of others. */
   readonly from: string;
@@ -27,11 +27,11 @@ export interface Whence {
 export abstract class SharedMemory extends Printed implements Used {
   /** The `VkDeviceMemory`; undefined where it is another library's. */
   abstract readonly memory: VkDeviceMemory | undefined;
-  /** What the memory was made with: an importer has to say the same. */
+  /** The parameters of the memory, which an importer has to repeat. */
   abstract readonly info: MemoryInfo | undefined;
   /** The device. */
   protected readonly device: OpenDevice;
-  /** Gives all of it back. */
+  /** Releases all of it. */
   protected readonly undo: Undo = [];
   readonly #handleTypes: number;
   readonly #fds = new Map<ExportKind, FdSource>();
@@ -47,7 +47,7 @@ export abstract class SharedMemory extends Printed implements Used {
     this.#others = this.#familyOf(handleType);
   }
 
-  /** True if this device made it, and not another that shows the same memory. */
+  /** True if this device made it, and not another one over the same memory. */
   isOf(device: OpenDevice): boolean {
     return this.device === device;
   }
@@ -116,7 +116,7 @@ export abstract class SharedMemory extends Printed implements Used {
     return `${this.constructor.name} of ${this.info === undefined ? "other code" : `${this.info.size} bytes`}`;
   }
 
-  /** Gives all of it back. */
+  /** Releases all of it. */
   free(): void {
     undoAll(this.undo, "freeing Vulkan memory");
   }
@@ -136,7 +136,7 @@ export abstract class SharedMemory extends Printed implements Used {
     return { fn: "vkQueueSubmit", call: (lane) => lane.run([passed()], () => {}) };
   }
 
-  /** The queues of the owners of a handle of this kind: behind a dma-buf there may be no Vulkan at all. */
+  /** The queue family of a handle's other owners: those of a dma-buf need not be Vulkan at all. */
   #familyOf(handleType: number): number {
     return handleType === HANDLES["dma-buf"].type && this.device.has("VK_EXT_queue_family_foreign")
       ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT

@@ -14,7 +14,9 @@ export interface ShaderBinding {
   /** True if the shader only reads it: `readonly`. */
   readonly isConst: boolean;
   readonly image?: ShaderImage;
-  /** For a buffer, what its unsized array holds, or its only member; undefined if that is no number and no vector. */
+  /**
+   * For a buffer, what its unsized array holds, or its only member; undefined if that is neither a number nor a vector.
+   */
   readonly element?: ShaderType | undefined;
 }
 
@@ -69,7 +71,7 @@ const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, d
   f64: ["double", "dvec", "f64"],
 };
 
-/** A private copy. @throws {ArgumentError} if the words are no SPIR-V. */
+/** A private copy. @throws {ArgumentError} if the words are not SPIR-V. */
 export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
   const hint = "Compile the shader: glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp.";
   return wordsIn(checks, given, hint);
@@ -84,7 +86,7 @@ export class Module extends SpirvModule {
     return [...this.entriesOf(COMPUTE).keys()];
   }
 
-  /** What a compute shader says of itself. @throws {ArgumentError} for what a kernel cannot pass. */
+  /** A compute shader's declarations. @throws {ArgumentError} for parameters that a kernel cannot pass. */
   shader(name: string): Shader {
     const entry = this.entriesOf(COMPUTE).get(name);
     const mode = this.all(OP.executionMode).find(([id, mode]) => id === entry && mode === LOCAL_SIZE);
@@ -107,7 +109,7 @@ export class Module extends SpirvModule {
     if (storage === STORAGE.storageBuffer || this.#is(type, DECORATION.bufferBlock)) return this.#buffer(type, named);
     throw checks.wrong(
       "spirv",
-      `binding ${binding} is no storage buffer, and no storage image of two dimensions.`,
+      `binding ${binding} is neither a storage buffer nor a storage image of two dimensions.`,
       "Kernels take storage buffers (`buffer`), storage images (`image2D`, `image2DArray`) and push constants.",
     );
   }
@@ -136,7 +138,11 @@ export class Module extends SpirvModule {
     return this.#members(type).map((member, i) => {
       const found = this.#type(member);
       if (found === undefined) {
-        throw checks.wrong("spirv", `push constant ${i} is no number and no vector.`, "Pass an array in a buffer.");
+        throw checks.wrong(
+          "spirv",
+          `push constant ${i} is neither a number nor a vector.`,
+          "Pass an array in a buffer.",
+        );
       }
       const offset = this.#member(type, i, DECORATION.offset) ?? 0;
       return { name: this.#memberName(type, i), offset, type: found };
@@ -179,7 +185,7 @@ export class Module extends SpirvModule {
     return this.all(OP.decorate).find((words) => words[0] === id && words[1] === decoration)?.[2];
   }
 
-  /** A decoration's value; its own number where it has none. */
+  /** A decoration's value; its own number if it has none. */
   #member(type: number, member: number, decoration: number): number | undefined {
     const found = this.all(OP.memberDecorate)
       .find((words) => words[0] === type && words[1] === member && words[2] === decoration);

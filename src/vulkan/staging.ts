@@ -16,7 +16,7 @@ const LENGTH = 4 << 20;
 /** Bytes of a buffer from an offset on, or all pixels of an image without gaps. */
 export type Staged = { readonly buffer: VulkanBuffer; readonly offset: number } | ImageObject;
 
-/** How bytes are copied for experiments, past all checks; both block. */
+/** Copies bytes for experiments, without any checks. Both functions block. */
 export interface Copies<T> {
   /** To the device. */
   write(to: T, bytes: Uint8Array): void;
@@ -24,7 +24,7 @@ export interface Copies<T> {
   read(from: T, into: Uint8Array): void;
 }
 
-/** Memory that the CPU sees, through which bytes come and go. A copy is over before the next begins. */
+/** Memory that the CPU sees, through which bytes are copied. A copy is over before the next begins. */
 export class Staging {
   readonly #device: OpenDevice;
   readonly #undo: Undo;

@@ -11,7 +11,7 @@ interface Points {
   readonly values: BigUint64Array<ArrayBuffer>;
 }
 
-/** The arguments of vkQueueSubmit, filled in anew for each. Their memory stays where it is. */
+/** The arguments of vkQueueSubmit, filled in anew for each call. Their memory does not move. */
 export class Submission {
   readonly #commands = new BigUint64Array(1);
   /** A command signals its mark, and perhaps other semaphores. */
@@ -32,7 +32,7 @@ export class Submission {
     this.#signalCount = 0;
   }
 
-  /** The next command has no waits yet: the last one was accepted, or refused. */
+  /** Forgets the waits of the last command, which was accepted or refused. */
   forgetWaits(): void {
     this.#waitCount = 0;
     this.#waitsApart = false;

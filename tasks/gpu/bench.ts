@@ -5,8 +5,8 @@ import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
 /**
- * The bench of CUDA, or of what Vulkan shares with it. A missed goal is marked and is no failure; a way that could not be
- * measured is one, unless it needs another GPU. `only`: figures with this in their ids.
+ * The bench of CUDA, or of what Vulkan shares with it. A missed goal is marked and is not a failure; a way that could
+ * not be measured is one, unless it needs another GPU. `only`: figures with this in their ids.
  */
 export async function bench(job: Job, what: "cuda" | "vulkan", only = ""): Promise<Outcome> {
   const { code, how } = await job.deno(

@@ -101,16 +101,16 @@ function shortened(text: string): string {
   return `${text.slice(0, KEPT / 2)}\n… ${text.length - KEPT} characters are left out …\n${text.slice(-KEPT / 2)}`;
 }
 
-/** Does the work for all items, `lanes` of them at a time; the answers are in the items' order. */
+/** Does the work for all items, `lanes` of them at a time; the results are in the items' order. */
 export async function inLanes<T, R>(items: readonly T[], lanes: number, work: (item: T) => Promise<R>): Promise<R[]> {
-  const answers: R[] = new Array(items.length);
+  const results: R[] = new Array(items.length);
   let next = 0;
   const lane = async () => {
     while (next < items.length) {
       const i = next++;
-      answers[i] = await work(items[i]);
+      results[i] = await work(items[i]);
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-  return answers;
+  return results;
 }

@@ -134,7 +134,7 @@ const ERRORS = /ERROR SUMMARY: (\d+) errors?/g;
 const LEAKS = /LEAK SUMMARY: (\d+) bytes leaked in (\d+) allocations?/g;
 const RACES = /RACECHECK SUMMARY: (\d+) hazards? displayed \((\d+) errors?, (\d+) warnings?\)/g;
 
-/** What a tool's log tells of: errors, leaks, hazards; or that it tells of nothing, so that nothing was checked. */
+/** What a tool's log reports: errors, leaks, hazards; or that it has no summary, so that nothing was checked. */
 export function foundBy(tool: Tool, log: string): string[] {
   const summaries = Array.from(log.matchAll(tool === "racecheck" ? RACES : ERRORS), ([, count]) => Number(count));
   if (summaries.length === 0) return [`${tool} has checked nothing: ${lastLine(log)}`];
@@ -144,7 +144,7 @@ export function foundBy(tool: Tool, log: string): string[] {
   return [...errors, ...leaks.map(([, bytes, blocks]) => `${tool}: ${bytes} bytes leaked in ${blocks} allocations`)];
 }
 
-/** The first line that is none of the frame's. */
+/** The first line that does not belong to the frame. */
 function firstError(log: string): string {
   const lines = log.split("\n").map((line) => line.replace(/^=+ ?/, ""));
   return lines.find((line) => line !== "" && !/^COMPUTE-SANITIZER|SUMMARY/.test(line))?.trim() ?? "not reported";

@@ -10,7 +10,7 @@ export interface Outcome {
   readonly counts: string;
   /** What failed, a line each. */
   readonly failures?: readonly string[];
-  /** What is worth knowing though it is no failure, a line each. */
+  /** What is worth knowing though it is not a failure, a line each. */
   readonly remarks?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import { announce, capture } from "./capture.ts";
 import type { Package } from "./packages.ts";
 
-/** Options by which apt asks again where a server does not answer. */
+/** Options by which apt asks again where a server does not respond. */
 export const RETRIES: readonly string[] = ["-o", "Acquire::Retries=3"];
 
 /** Installs those packages that dpkg does not know of, and returns why it could not. */
@@ -17,7 +17,7 @@ export async function installPackages(title: string, packages: readonly Package[
   }
 
   console.error("setup: installing (this can take some minutes) …");
-  await capture("apt-get", ["update", "-qq", ...RETRIES]); // one dead source among many is no reason to stop: the install decides
+  await capture("apt-get", ["update", "-qq", ...RETRIES]); // one dead source among many is not a reason to stop: the install decides
   const options = ["-y", "-qq", "--no-install-recommends", "--no-remove", ...RETRIES];
   const install = await capture("apt-get", ["install", ...options, ...names.split(" ")]);
   if (!install) return "there is no apt-get";

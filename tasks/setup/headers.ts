@@ -11,7 +11,7 @@ interface Release {
   readonly suite?: string;
   /** The version of Debian's source, where no package has the headers. */
   readonly source?: string;
-  /** True where a suite may have it no more, tomorrow: tests that lack it say so. */
+  /** True where a suite may drop it any day: tests that lack it say so. */
   readonly mayLack?: true;
 }
 

@@ -3,7 +3,7 @@ import { announce } from "./capture.ts";
 
 const FOLDER = new URL("../../.levelzero", import.meta.url).pathname; // git does not see it
 
-/** A driver of the loader's own source, which answers SUCCESS and does nothing. No package has it. */
+/** A driver of the loader's own source, which returns SUCCESS and does nothing. No package has it. */
 export const NULL_DRIVER = `${FOLDER}/libze_null.so`;
 
 const NAME = "level-zero";
@@ -18,7 +18,7 @@ export async function buildNullDriver(title: string): Promise<string | undefined
   try {
     const release = await Deno.readTextFile("/etc/os-release").catch(() => "");
     const suite = /^VERSION_CODENAME=(\S+)$/m.exec(release)?.[1];
-    if (suite === undefined) return "Level Zero's null driver: the machine is no Debian";
+    if (suite === undefined) return "Level Zero's null driver: the machine is not Debian";
     const options = await aptIn(`${folder}/apt`, suite, "deb-src");
     await run(["apt-get", ...options, "source", "--download-only", NAME], folder);
     const files = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);

@@ -93,7 +93,7 @@ async function headerText(name: string): Promise<string> {
   return headers.find((header) => header !== "") ?? "";
 }
 
-/** In which version of CUDA (12020 is 12.2) each of libcuda's functions is new, as cudaTypedefs.h tells. */
+/** In which version of CUDA (12020 is 12.2) each of libcuda's functions is new, by cudaTypedefs.h. */
 async function introduced(): Promise<(symbol: string) => number> {
   const text = await headerText("cudaTypedefs.h");
   return (symbol) => {

@@ -150,7 +150,7 @@ const refusals: [string, Partial<Library>, string][] = [
   [
     "a field that is an object",
     { structs: [{ type: "shop::_Item", fields: ["grams", "tag"] }] },
-    "shop::_Item.tag is no number and no pointer",
+    "shop::_Item.tag is neither a number nor a pointer",
   ],
   ["a constant that is not there", { constants: [{ type: "int", names: ["shop::GREEN"] }] }, "no constant matches"],
 ];

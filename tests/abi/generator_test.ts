@@ -229,8 +229,8 @@ const refusals: [string, Partial<Library>, string][] = [
   ["struct matrix", { structs: ["struct matrix"] }, "struct matrix.cells: no FFI type for int[4]"],
   ["a struct by value with bits", { functions: ["widget_flag"], byValue: ["struct flags"] }, "bit-fields are not"],
   ["a struct by value that holds another", { functions: ["widget_draw"], byValue: ["struct drawing"] }, "for Point"],
-  ["an array as a field", drawing("name"), "struct drawing.name is no number and no pointer"],
-  ["a struct as a field", drawing("at"), "struct drawing.at is no number and no pointer"],
+  ["an array as a field", drawing("name"), "struct drawing.name is neither a number nor a pointer"],
+  ["a struct as a field", drawing("at"), "struct drawing.at is neither a number nor a pointer"],
   ["struct widget", { structs: ["struct widget"] }, "no header declares the fields of struct widget"],
   ["a table that there is not", { table: "widget" }, "no header declares the fields of struct widget"],
   ["a function that its table lacks", { table: "table", functions: ["version"] }, "no header declares version"],
@@ -243,7 +243,7 @@ for (const [what, parts, message] of refusals) {
   });
 }
 
-abiTest("a header that is missing is told with what installs it", async () => {
+abiTest("a missing header is an error that says what installs it", async () => {
   const lacking = fixture({ headers: ["samepage/no-such-header.h"] });
   const error = await assertRejects(() => readModel(lacking), Error, "'samepage/no-such-header.h' file not found");
   assertStringIncludes(error.message, "A header is missing. Run `deno task setup` first.");

@@ -14,14 +14,14 @@ export const MISSING: readonly string[] = [
 ];
 
 /** What the tests of C++ lists need besides. */
-export const CXX_MISSING: readonly string[] = [
+const CXX_MISSING: readonly string[] = [
   ...runs("g++") ? [] : ["g++"],
   ...["core", "imgproc", "imgcodecs"].filter((part) => !exists(`/usr/include/opencv4/opencv2/${part}.hpp`))
     .map((part) => `libopencv-${part}-dev`),
 ];
 
 /** What the tests of CUDA's lists need besides. */
-export const CUDA_MISSING: readonly string[] = ["cuda_runtime_api.h", "cuda.h", "nvrtc.h", "crt/host_defines.h"]
+const CUDA_MISSING: readonly string[] = ["cuda_runtime_api.h", "cuda.h", "nvrtc.h", "crt/host_defines.h"]
   .filter((header) => !cuda.folders.some((folder) => exists(`${folder}/${header}`)))
   .map((header) => `CUDA's ${header}`);
 

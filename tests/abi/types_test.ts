@@ -52,11 +52,11 @@ Deno.test("the typed interfaces are those of the symbol tables, brands apart (ch
 
 Deno.test("handles of two kinds, addresses and plain bigints are not mixed up (checked by the compiler)", () => {
   const mem = 1n as opencl.ClMem;
-  // @ts-expect-error: a cl_mem is no cl_event
+  // @ts-expect-error: a cl_mem is not a cl_event
   const _event: opencl.ClEvent = mem;
-  // @ts-expect-error: a cl_mem is no address
+  // @ts-expect-error: a cl_mem is not an address
   const _address: Address = mem;
-  // @ts-expect-error: a bigint is no handle
+  // @ts-expect-error: a bigint is not a handle
   const _handle: opencl.ClMem = 1n;
 });
 

@@ -1,4 +1,4 @@
-/** Ends that nobody planned: what is forgotten, views that are moved away, and a Worker that is terminated. */
+/** Ends that a program did not plan: what is forgotten, views that are moved away, and a Worker that is terminated. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { DisposedError, host, ledger } from "@samepage/interop";
 import { fromArrow, toArrow } from "@samepage/interop/arrow";

@@ -39,13 +39,13 @@ Deno.test({
   }),
 });
 
-inFFmpeg("a table is no frame for FFmpeg", ({ ffmpeg, graph }) => {
+inFFmpeg("a table is not a frame for FFmpeg", ({ ffmpeg, graph }) => {
   using frame = table();
   using mapped = graph.map(frame, ffmpeg, { access: "read" });
   assertThrows(() => ffmpeg.avFrame(mapped), ArgumentError, "expected pixels, got a table");
 });
 
-inGStreamer("a table is no frame for GStreamer", ({ gst, graph }) => {
+inGStreamer("a table is not a frame for GStreamer", ({ gst, graph }) => {
   using frame = table();
   using mapped = graph.map(frame, gst, { access: "read" });
   assertThrows(() => gst.buffer(mapped), ArgumentError, "expected pixels, got a table");

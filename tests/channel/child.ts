@@ -14,7 +14,7 @@ using peer = connect(path, { contexts: [host, dmabuf] });
 
 if (what === "increment") {
   using tensor = await peer.receive();
-  if (!(tensor instanceof Tensor)) throw new Error("it is no tensor");
+  if (!(tensor instanceof Tensor)) throw new Error("it is not a tensor");
   {
     using graph = new MapperGraph([host, dmabuf]);
     using mapped = graph.map(tensor, host);
@@ -23,7 +23,7 @@ if (what === "increment") {
   await peer.send(tensor);
 } else if (what === "overwrite") {
   using tensor = await peer.receive();
-  if (!(tensor instanceof HostTensor)) throw new Error("it is no tensor of the host's");
+  if (!(tensor instanceof HostTensor)) throw new Error("it is not a tensor of the host's");
   console.log(tensor.access, tensor.bytes()[5]);
   tensor.bytes()[5] = 99;
   console.log("written");

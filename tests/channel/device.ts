@@ -16,7 +16,7 @@ import * as raw from "./raw.ts";
 /** Its tensors. */
 export class Made extends Tensor<number> {}
 
-/** What an import was told. */
+/** The arguments of an import. */
 export interface Told {
   readonly offset: number;
   readonly byteLength: number;
@@ -45,7 +45,9 @@ export class Device implements Context, MemoryTarget {
 
   readonly is = (value: unknown): value is Made => value instanceof Made;
 
-  /** With a UUID, its memory goes out by opaque fds of that device. Where that is `dedicated`, it tells of its type. */
+  /**
+   * With a UUID, its memory goes out by opaque fds of that device. Where that is `dedicated`, it names its memory type.
+   */
   constructor(id: DeviceId = {}, kind = id.uuid === undefined ? "memfd" : "opaque-fd", dedicated = false) {
     this.id = id;
     const offer = kind === "memfd" ? { kind } : { kind, device: id };

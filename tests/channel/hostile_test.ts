@@ -23,7 +23,7 @@ interface Hostile {
   readonly names: RegExp;
   /** It ends right after that. */
   readonly hangsUp?: true;
-  /** The native function that this process has no room for, where that is what tells. */
+  /** The native function that this process has no room for, where that shows it. */
   readonly lacks?: string;
 }
 
@@ -230,7 +230,7 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     send: about(known("x".repeat(300), {})),
     names: /name/,
   },
-  "metadata that is no list": { send: about({ ...picture(), metadata: {} }), names: /metadata/ },
+  "metadata that is not a list": { send: about({ ...picture(), metadata: {} }), names: /metadata/ },
   "a dictionary that is a list": { send: about(known("mine", [])), names: /fields/ },
   "a dictionary with a property more": {
     send: about({ ...picture(), metadata: [{ name: "mine", fields: {}, more: 1 }] }),
@@ -372,8 +372,8 @@ const LIES: Readonly<Record<string, Hostile>> = {
     names: /objects/,
   },
   "a memfd as a dma-buf": { send: about(body({ memory: "dma-buf" })), names: /memory/ },
-  "a kind of memory that nobody has": { send: about(body({ memory: "cuda-ipc" })), names: /memory/ },
-  "memory of a device, and nobody has such a device": { send: about(opaque()), names: /memory/ },
+  "an unknown kind of memory": { send: about(body({ memory: "cuda-ipc" })), names: /memory/ },
+  "memory of a device that this process does not have": { send: about(opaque()), names: /memory/ },
   "memory of a device that is not named": { send: about(opaque({ device: undefined })), names: /device/ },
   "memory of a device whose UUID is none": { send: about(opaque({ device: "GPU-0" })), names: /device/ },
   "memory of a device whose UUID is too short": { send: about(opaque({ device: UUID.slice(1) })), names: /device/ },
@@ -398,7 +398,7 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(opaque({ objects: [{ ...opaqueObjects()[0], offset: 1 }] })),
     names: /objects\[0\]$/,
   },
-  "a device's memory of which a property more is told": {
+  "a device's memory with one property too many": {
     send: about(opaque({ objects: opaqueObjects({ handle: "7" }) })),
     names: /objects\[0\]\.memory$/,
   },
@@ -415,7 +415,7 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(opaque({ objects: opaqueObjects({ dedicated: 1 }) })),
     names: /dedicated/,
   },
-  "a device's memory by a number that is no text": {
+  "a device's memory by a number that is not a text": {
     send: about(opaque({ objects: opaqueObjects({ identity: 7 }) })),
     names: /identity/,
   },
@@ -436,7 +436,7 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(body({ objects: Array(2).fill({ offset: 0, byteLength: PAGE }) })),
     names: /objects/,
   },
-  "a second plane's object that is no memfd": {
+  "a second plane's object that is not a memfd": {
     send: () => {
       const objects = [{ offset: 0, byteLength: PAGE }, { offset: 0, byteLength: 2048 }];
       const json = { ...picture({}, nv12Planes({ byteOffset: 0 })), objects };

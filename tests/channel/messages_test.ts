@@ -30,10 +30,13 @@ Deno.test("channel: a path that is taken is refused by what is there", () =>
     using _server = listen(at.path);
     assertMatch(await told(() => listen(at.path)), new RegExp(`path: ${at.path} is in use: a process listens there`));
     assertMatch(await told(() => listen(folder)), new RegExp(`path: ${folder} is a folder`));
-    assertMatch(await told(() => listen(`${folder}/notes`)), /notes is a file that is no socket, and is left as it is/);
+    assertMatch(
+      await told(() => listen(`${folder}/notes`)),
+      /notes is a file that is not a socket, and is left as it is/,
+    );
     assertEquals(await Deno.readTextFile(`${folder}/notes`), "precious");
     assertMatch(await told(() => listen(`${folder}/no/where`)), /There is no folder .*\/no\/: make it first/);
-    assertMatch(await told(() => connect(`${folder}/notes`)), /ECONNREFUSED.*no socket/);
+    assertMatch(await told(() => connect(`${folder}/notes`)), /ECONNREFUSED.*not a socket/);
   }));
 
 Deno.test("channel: what was received for reading says who has to allow more", () =>

@@ -1,4 +1,4 @@
-// Memory by an opaque fd, which tells nothing of itself: the message has to, and the receiver believes only what it can.
+// Memory by an opaque fd, which says nothing of itself: the message has to, and the receiver believes only what it can.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ArgumentError } from "@samepage/interop";
@@ -165,7 +165,7 @@ Deno.test("opaque fds: two parts of one memory may not overlap, nor may a file b
   await withProgram(device, async (peer, socket) => {
     const short = [{ byteLength: PAGE, whole: 2 * PAGE, file: PAGE }];
     const error = await assertRejects(() => say(peer, socket, short), MessageError);
-    assert(error.message.includes("said to have 8192 bytes, and its file has 4096"), error.message);
+    assert(error.message.includes("says that the memory has 8192 bytes, and its file has 4096"), error.message);
   });
 });
 

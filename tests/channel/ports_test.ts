@@ -85,7 +85,11 @@ for (const [what, [body, count, argument]] of Object.entries(WRONG)) {
 
 /** What a program may say of a port that no message can hold, and what the error says. */
 const UNSAYABLE: Readonly<Record<string, readonly [init: object, kind: string, message: RegExp]>> = {
-  "a length that is no number": [{ byteLength: NaN }, "egl-stream", /byteLength: expected a whole number .*, got NaN/],
+  "a length that is not a number": [
+    { byteLength: NaN },
+    "egl-stream",
+    /byteLength: expected a whole number .*, got NaN/,
+  ],
   "a length without end": [{ byteLength: Infinity }, "egl-stream", /byteLength: .* got Infinity/],
   "a length below 0": [{ byteLength: -1 }, "egl-stream", /byteLength: .* got -1/],
   "an offset of a half": [{ offset: 0.5 }, "egl-stream", /offset: .* got 0.5/],
@@ -97,7 +101,7 @@ const UNSAYABLE: Readonly<Record<string, readonly [init: object, kind: string, m
   "a kind of 65 characters": [{}, "x".repeat(65), /kind: expected a string of at most 64 characters/],
   "a kind with half of a character": [{}, "\ud800", /kind: expected text/],
   "a kind that is a number": [{}, 5 as never, /kind: .* got 5/],
-  "an fd that is no number": [{ fd: NaN }, "egl-stream", /port\.fd: expected an fd, got NaN/],
+  "an fd that is not a number": [{ fd: NaN }, "egl-stream", /port\.fd: expected an fd, got NaN/],
   "an fd below 0": [{ fd: -2 }, "egl-stream", /port\.fd: expected an fd, got -2/],
   "an fd that is a text": [{ fd: "1" }, "egl-stream", /port\.fd: expected an fd, got "1"/],
 };

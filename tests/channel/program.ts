@@ -24,7 +24,7 @@ export interface Sent {
   readonly access?: Access;
 }
 
-/** Sends memory, and tells what is made of it here. */
+/** Sends memory, and reports what is made of it here. */
 export type Say = (sent: Sent) => Promise<Tensor>;
 
 /** A program sends memory to each of the contexts, on a socket for each. */

@@ -121,7 +121,7 @@ export function epoll(): number {
   return done(libc.epoll_create1(0), "epoll_create1");
 }
 
-/** A socket that is connected to nobody. */
+/** A socket that is not connected. */
 export function socket(): number {
   return done(libc.socket(AF_UNIX, SOCK_SEQPACKET, 0), "socket");
 }

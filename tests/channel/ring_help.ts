@@ -16,7 +16,7 @@ const ROOT = new URL("../../", import.meta.url).pathname;
 /** The tests' frames: small, of two planes. */
 export const INFO = imageInfo({ format: "NV12", width: 64, height: 16 });
 
-/** A path that nobody has. */
+/** An unused path. */
 export function freshPath(): string {
   return `${Deno.makeTempDirSync()}/ring`;
 }
@@ -86,7 +86,7 @@ export class Child implements AsyncDisposable {
     await this.#process.status;
   }
 
-  /** Waits for its end; answers its exit code. */
+  /** Waits for its end; returns its exit code. */
   async end(): Promise<number> {
     return (await this.#process.status).code;
   }

@@ -143,7 +143,7 @@ const toReader: readonly (readonly [what: string, says: Saying])[] = [
   ["no number of frames", (say) => say(encoded(KINDS.ring, 0, { whenFull: "wait" }))],
   ["more than it should", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2, more: 1 }))],
   ["a list", (say) => say(encoded(KINDS.ring, 0, [2]))],
-  ["what is no message", (say) => say(new Uint8Array(24))],
+  ["anything but a message", (say) => say(new Uint8Array(24))],
   ["a notice at once", (say) => say(published(0, 1))],
   ["a notice between its frames", async (say) => {
     await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2 }));
@@ -194,14 +194,14 @@ const notices: readonly (readonly [what: string, bytes: readonly Uint8Array[]])[
   ["a list", [saying("[]")]],
   ["what it does not know", [saying('{"more":1}')]],
   ["a prototype", [saying('{"__proto__":{"media":{}}}')]],
-  ["metadata that is no list", [saying('{"metadata":{}}')]],
+  ["metadata that is not a list", [saying('{"metadata":{}}')]],
   ["a detection without corners", [saying('{"metadata":[{"name":"detection","fields":{}}]}')]],
   ["a corner that is a string", [
     saying('{"metadata":[{"name":"detection","fields":{"xMin":"0","yMin":0,"xMax":1,"yMax":1}}]}'),
   ]],
   ["too many dictionaries", [saying(`{"metadata":[${Array(1025).fill('{"name":"a","fields":{}}')}]}`)]],
   ["a fact that there is not", [saying('{"media":{"more":1}}')]],
-  ["a time that is no int", [saying('{"media":{"pts":5}}')]],
+  ["a time that is not an int", [saying('{"media":{"pts":5}}')]],
   ["a time of 65 bits", [saying('{"media":{"pts":{"int":"9223372036854775808"}}}')]],
   ["a time base of one number", [saying('{"media":{"timeBase":[1]}}')]],
   ["the prototype of its facts", [saying('{"media":{"__proto__":1}}')]],

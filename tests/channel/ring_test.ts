@@ -422,7 +422,7 @@ test("a hundred readers come and go while the writer writes", async (path) => {
   await until(() => ring.readers === 0, "no reader");
 });
 
-test("a channel is no ring, and a ring no channel", async (path) => {
+test("a channel is not a ring, nor a ring a channel", async (path) => {
   const { connect, listen } = await import("../../src/channel/mod.ts");
   await using ring = create(path);
   using peer = connect(path, { contexts: [host] });
@@ -492,7 +492,7 @@ test("a timestamp that no notice can hold is refused, and its frame can still be
   close();
 });
 
-test("a frame keeps its reader, which nobody else holds, from being collected", async (path) => {
+test("a frame keeps its reader from being collected, though nothing else holds that", async (path) => {
   await using ring = create(path, 2);
   const [plane, weakly] = await (async () => {
     const reader = await open(path);

@@ -35,7 +35,7 @@ test("a file that took the place of the server's stays", async (path) => {
   assertEquals(await Deno.readTextFile(path), "another");
 });
 
-test("a path where somebody listens is refused, and nobody is disturbed", async (path) => {
+test("a path on which another process listens is refused, and that process goes on", async (path) => {
   using server = listen(path);
   const error = assertThrows(() => listen(path), ArgumentError);
   assertEquals([error.api, error.argument], ["channel", "path"]);
@@ -57,7 +57,7 @@ test("a socket that a dead process left behind is replaced", async (path) => {
   using _client = connect(path);
 });
 
-test("a file that is no socket, and a link, are left alone", async (path) => {
+test("a file that is not a socket, and a link, are left alone", async (path) => {
   await Deno.writeTextFile(path, "precious");
   assertThrows(() => listen(path), ArgumentError);
   assertEquals(await Deno.readTextFile(path), "precious");
@@ -120,7 +120,7 @@ for (const [what, [allow, named]] of Object.entries(NO_BOOLEANS)) {
   const options = { allow: allow as () => boolean };
   const message = `allow: expected a function that returns true or false at once, and it returned ${named}.`;
 
-  test(`listen() and connect() admit nobody where \`allow\` returns ${what}`, async (path) => {
+  test(`listen() and connect() admit no process where \`allow\` returns ${what}`, async (path) => {
     using server = listen(path, options);
     using client = connect(path);
     const refused = await assertRejects(() => server.accept(), ArgumentError, message);
@@ -129,7 +129,7 @@ for (const [what, [allow, named]] of Object.entries(NO_BOOLEANS)) {
     assertThrows(() => connect(path, options), ArgumentError, message);
   });
 
-  test(`FrameRing.create() and open() admit nobody where \`allow\` returns ${what}`, async (path) => {
+  test(`FrameRing.create() and open() admit no process where \`allow\` returns ${what}`, async (path) => {
     const frames = [1, 2].map(() => host.allocate({ shape: [8], dtype: "u8", sharable: true }));
     const warnings = await warningsOf(async () => {
       using _ring = FrameRing.create(path, { frames, ...options });
@@ -168,7 +168,7 @@ Deno.test({
     }),
 });
 
-/** Connects as another user, and answers what comes of it. Perl is on every Debian. */
+/** Connects as another user, and returns what comes of it. Perl is on every Debian. */
 async function connectAs(uid: number, path: string): Promise<string> {
   const program = `
     use Socket;

@@ -65,7 +65,7 @@ export function elements(plane: Tensor, round: number, number: number): Uint8Arr
   });
 }
 
-/** Sends the rounds, to whoever joins first. */
+/** Sends the rounds to the first process that joins. */
 export async function send(path: string, kind: Kind): Promise<void> {
   await using ring = FrameRing.create<HostTensor | Frame<HostTensor>>(path, { frames: MAKE[kind]() });
   console.log("listens");

@@ -1,4 +1,4 @@
-// Memory that comes twice, by two fds: the kernel says what it is, whoever takes it.
+// Memory that comes twice, by two fds: the kernel identifies it, whichever API takes it.
 
 import {
   assert,

@@ -33,7 +33,7 @@ interface Variant {
   readonly edge: string;
   /** What is special about it, in words. */
   readonly name?: string;
-  /** The host's memory, where that is the source, and is no memory of `host.allocate()`. */
+  /** The host's memory, where that is the source, and is not memory of `host.allocate()`. */
   readonly hosts?: End;
   /** Why the device has none. */
   readonly lacks?: (device: CudaDevice) => string | undefined;

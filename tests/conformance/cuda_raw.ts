@@ -40,7 +40,7 @@ export class RawStream implements Disposable {
     ) as StreamHandle;
   }
 
-  /** Submits a kernel that puts these bytes there, and no more; what it answers polls until it is done. */
+  /** Submits a kernel that puts these bytes there, and no more; what it returns polls until it is done. */
   write({ address, length }: Place, bytes: Uint8Array<ArrayBuffer>): () => Promise<void> {
     return this.#within(() => {
       const from = this.#scratch(bytes);
@@ -67,7 +67,7 @@ export class RawStream implements Disposable {
     this.#within(() => check(raw().cudaStreamDestroy(this.#stream)));
   }
 
-  /** A launch as C makes it: each argument's value lies somewhere, and is told by its address. */
+  /** A launch as C makes it: each argument is passed by the address of its value. */
   #copy(to: Address, from: Address, length: number): void {
     const values = BigUint64Array.of(to, from, BigInt(length));
     const base = addressOf(values);

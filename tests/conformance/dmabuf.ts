@@ -143,7 +143,9 @@ function openedWithImages(edge: string, device: string, from: string): Subject {
   };
 }
 
-/** Who made a buffer that comes by its fd is read in /proc; where that fails, an ioctl tells whether it is one. */
+/**
+ * The exporter of a buffer that comes by its fd is read in /proc. Where that fails, an ioctl shows whether it is one.
+ */
 const ASKED_OF_FDS = ["libc.open", "libc.read", "libc.close"];
 
 function opened(source: End, target: End, silent: readonly string[] = []): Subject {

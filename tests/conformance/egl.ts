@@ -52,7 +52,7 @@ function toOpenCL(): Candidate {
   return { edge: "egl.image→opencl.image", open, covered: true };
 }
 
-/** What a question answers; undefined where its library is not here. */
+/** What a question returns; undefined where its library is not here. */
 function here<T>(ask: () => T): T | undefined {
   try {
     return ask();
@@ -84,8 +84,8 @@ function across(
 }
 
 /**
- * GL's error is told by the name of the command that has left it. A question about a mark makes a fence in the context, and
- * where that fails it is asked again.
+ * GL's error is reported by the name of the command that has left it. A question about a mark makes a fence in the
+ * context, and where that fails it is asked again.
  */
 const SILENT = ["gles.glGetError", "egl.eglMakeCurrent", "egl.eglCreateSync"];
 

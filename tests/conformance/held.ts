@@ -51,7 +51,7 @@ export function held(): Held {
 /** Threads of a driver's may let go a little later: so many milliseconds are waited for them, one after the other. */
 const PATIENCE = [10, 100, 400];
 
-/** The same where nobody looks again: on a busy machine such a thread may stand for seconds. */
+/** The same without a second look: on a busy machine such a thread may stand for seconds. */
 const LAST_PATIENCE = [...PATIENCE, 1000, 2000];
 
 /** What is held now and was not before, in words. */

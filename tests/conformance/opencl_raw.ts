@@ -43,7 +43,7 @@ export const PASS = {
 
 /** Where a kernel finds bytes. */
 export interface Place {
-  /** Passes the memory that they are in; answers the driver's code. */
+  /** Passes the memory that they are in; returns the driver's code. */
   readonly pass: (kernel: ClKernel, index: number) => number;
   /** Where in it, in bytes. */
   readonly offset: number;
@@ -57,7 +57,7 @@ export interface RawRun {
   readonly kernel: ClKernel;
   /** Work-items along each dimension. */
   readonly items: readonly number[];
-  /** Passes each argument; answers the driver's code. */
+  /** Passes each argument; returns the driver's code. */
   readonly pass: readonly Place["pass"][];
 }
 
@@ -76,7 +76,7 @@ export class RawQueue implements Disposable {
     this.#queue = made((errcode) => raw().clCreateCommandQueue(context, device as never, 0n, errcode));
   }
 
-  /** Submits and flushes a kernel that takes these bytes from a buffer; what it answers polls until it is done. */
+  /** Submits and flushes a kernel that takes these bytes from a buffer; what it returns polls until it is done. */
   write(bytes: Uint8Array<ArrayBuffer>, run: (from: Place["pass"]) => RawRun): () => Promise<void> {
     const from = this.#scratch(bytes);
     const event = this.#run(run(PASS.mem(from)));

@@ -54,5 +54,5 @@ export const MAT_OF_OPENCV: Variants = {
   ],
 };
 
-/** Calls of whose failure nobody hears: a pointer that cannot be probed is taken at its word. */
+/** Calls whose failures are not reported: a pointer that cannot be probed is taken at its word. */
 export const PROBES: readonly string[] = ["libc.process_vm_readv"];

@@ -129,7 +129,7 @@ async function askedOf(subject: Subject, { run }: Case): Promise<void> {
   }
 }
 
-/** What failed on the way, and concerned nobody then, is thrown by the end of its context. */
+/** What failed on the way, without a caller to report it to, is thrown by the end of its context. */
 function closeAfterFaults(subject: Subject): void {
   try {
     subject[Symbol.dispose]();

@@ -17,7 +17,7 @@ export interface End {
   allocate(init: LayoutInit): Tensor;
   /** The same for a frame; left out where a tensor is one picture, and a frame's planes are of other formats. */
   allocateFrame?(info: ImageInfo): Frame;
-  /** The shape of so many bytes, where they are no plain row of them. */
+  /** The shape of so many bytes, where they are not a plain row of them. */
   shapeOf?(byteLength: number): readonly number[];
   /** Whose end ends this memory too, beside that of its target's context. */
   readonly within?: Context;
@@ -44,7 +44,7 @@ export interface End {
    * where writing takes no time, as on the CPU.
    */
   submit?(tensor: Tensor, bytes: Uint8Array): Fence;
-  /** Where the API attaches to host memory that somebody else told it of. */
+  /** Where the API attaches to host memory by its address alone. */
   readonly peers?: Peers;
   /** Past all of samepage's checks, with the native API alone: what a proof of aliasing needs. */
   readonly raw: RawEnd;
@@ -74,7 +74,7 @@ export interface Peers {
 
 /** One end, past all checks. */
 export interface RawEnd {
-  /** Submits and flushes a write, and no more; what it answers waits for its end, once the test has seen enough. */
+  /** Submits and flushes a write, and no more; what it returns waits for its end, once the test has seen enough. */
   write(tensor: Tensor, bytes: Uint8Array): () => Promise<void>;
   /** Has the device itself read the bytes now. */
   read(tensor: Tensor): Promise<Uint8Array>;
@@ -121,7 +121,7 @@ export interface Subject extends Disposable {
   readonly picture?: ImageFormat;
   /** Set where a map across it, and its end, take no native call at all. */
   readonly withoutCalls?: true;
-  /** Native calls of whose failure nobody has to hear: optional questions. */
+  /** Native calls whose failures need not be reported: optional questions. */
   readonly silent?: readonly string[];
   /** The same while memory is allocated and freed, beside the `silent` ones. */
   readonly silentAtAllocating?: readonly string[];
@@ -129,7 +129,7 @@ export interface Subject extends Disposable {
   readonly silentAtAttaching?: readonly string[];
   /** Opens one more context of the API, as programs do; left out only where its contexts are always there. */
   openContext?(): Disposable;
-  /** Native calls of whose failure nobody has to hear while that is opened and closed, beside the `silent` ones. */
+  /** Native calls whose failures need not be reported while that is opened and closed, beside the `silent` ones. */
   readonly silentAtOpening?: readonly string[];
   /** Has the APIs let go of what they keep until their next call. */
   quiet?(): void;

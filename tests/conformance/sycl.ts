@@ -46,7 +46,7 @@ export function sycls(): Candidate[] {
       edge,
       device: `${device}, shared`,
       openedElsewhere: true,
-      open: isStandIn() ? "the stand-in is no driver of OpenCL's" : () => openBeside(edge),
+      open: isStandIn() ? "the stand-in is not a driver of OpenCL's" : () => openBeside(edge),
     })),
   ];
 }

@@ -76,7 +76,7 @@ gpuTest("work on a stream of somebody else's is ordered, and its owner keeps it"
       using peer = cuda.attachStream(owners.handle); // there may be several: they are one stream
       assertEquals([stream.handle, peer.handle], [owners.handle, owners.handle]);
       held.start(input); // on the context's own stream
-      held.add(output, input, stream); // behind it, though nobody said so
+      held.add(output, input, stream); // behind it, though the program did not say so
       const fence = peer.fence();
       assert(owners.busy && !fence.reached());
       held.open();

@@ -119,7 +119,7 @@ gpuTest("a pinned pool hands tensors out, and has them back after their work", (
   }));
 
 gpuTest(
-  "a tensor comes back to its pool without blocking; what is no pool is refused",
+  "a tensor comes back to its pool without blocking; anything but a pool is refused",
   () =>
     withCuda(async (cuda) => {
       for (const wrong of [{ byteLength: 0 }, { byteLength: 1, alignment: 3 }, { byteLength: 1, count: -1 }]) {

@@ -152,7 +152,7 @@ gpuTest(
         assertThrows(() => imported(cuda, fd(), byteLength), NativeCallError, undefined, what);
         assertEquals(openFds(), fds, what);
       }
-      cuda.stream.fill(memory, 1); // CUDA still answers
+      cuda.stream.fill(memory, 1); // CUDA still works
       cuda.stream.finish();
     }),
 );

@@ -13,7 +13,7 @@ const KEY = 0xa5;
 
 const NO_CUPY = pythonLacks("cupy");
 
-/** Runs a Deno process that has CUDA, and the context `cuda`; answers what it printed. */
+/** Runs a Deno process that has CUDA, and the context `cuda`; returns what it printed. */
 async function elsewhere(text: string, env: Record<string, string>): Promise<string> {
   const source = `import { CudaContext } from "./src/cuda/mod.ts";
     const given = (name) => Uint8Array.fromHex(Deno.env.get(name));

@@ -60,7 +60,7 @@ Deno.test("managed turns: memory of the host's is left to it, and refused to com
   turns.before(OTHER);
   assertEquals(view.length, 64);
   assertThrows(() => turns.assertReachable(used(tensor), OTHER), AccessError, "another stream");
-  turns.assertReachable(used(tensor), { ...ONE }); // it is the handle that tells a stream
+  turns.assertReachable(used(tensor), { ...ONE }); // a stream is known by its handle
   turns.before(ONE);
   assertEquals(view.length, 0);
 });
@@ -102,7 +102,7 @@ Deno.test("managed turns: who takes over another part later waits for what runs,
   assertEquals(second.view().length, 16);
 });
 
-Deno.test("managed turns: where nobody can be kept from a block, its stream's end waits for what runs", async () => {
+Deno.test("managed turns: where other work cannot be kept from a block, its stream's end waits for what runs", async () => {
   const turns = new ManagedTurns();
   const work = new FakeWork();
   using tensor = host.allocate(INIT);

@@ -38,7 +38,7 @@ gpuTest("two contexts of one device share its memory without more ado", () =>
     assert(seen.every((byte) => byte === 6));
   }));
 
-gpuTest("a kernel of one GPU works on memory of another, by its own address; the bandwidth is told", async () => {
+gpuTest("a kernel of one GPU works on memory of another, by its own address; the bandwidth is printed", async () => {
   await withCuda(async (first) => {
     await using second = CudaContext.open({ ordinal: 1 });
     using graph = new MapperGraph([first, second]);

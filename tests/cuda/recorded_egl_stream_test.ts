@@ -57,7 +57,7 @@ class Fifo implements EglStreamLike {
 /** The stream of the test that runs, and the calls that its ends have made. */
 let stream = new Fifo(2);
 let calls: string[] = [];
-/** What the next call answers. */
+/** What the next call returns. */
 let fails: { readonly fn: string; readonly code: number } | undefined;
 
 const FUNCTIONS: Record<string, (...args: never[]) => number> = {
@@ -230,11 +230,11 @@ streamTest("with a time to wait, the previous frame is acquired once more", 2, a
   assertEquals([last.planes[0].handle, producer.takeBack()], [two.planes[0].address, 1]);
 });
 
-streamTest("a producer elsewhere is waited for by the driver, for as long as it is told", 2, async (cuda) => {
+streamTest("a producer elsewhere is waited for by the driver, for the time given", 2, async (cuda) => {
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   const pixels = FrameStruct.of(frameOf(cuda)).bytes;
   calls = [];
-  assertEquals([consumer.acquire({ timeout: 500 }), calls], [undefined, []]); // nobody is connected
+  assertEquals([consumer.acquire({ timeout: 500 }), calls], [undefined, []]); // no consumer is connected
   for (const reuse of [false, true]) { // the driver returns 702, or 999
     [stream.reuse, stream.state] = [reuse, "empty"];
     assertEquals([consumer.acquire({ timeout: 500 }), stream.waited], [undefined, 500]);
@@ -289,7 +289,7 @@ streamTest("frames of another size are refused, and those that are in the stream
   assertThrows(() => producer.present(one), AccessError, "in the stream already");
 });
 
-streamTest("a frame in the stream is lent: nobody writes it", 2, (cuda) => {
+streamTest("a frame in the stream is lent: writes are refused", 2, (cuda) => {
   using _consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   using one = frameOf(cuda);
@@ -378,7 +378,7 @@ streamTest("a context that ends takes both ends along, whatever is in the stream
   assertEquals([consumer, producer, seen].map(({ resource }) => resource.state), ["freed", "freed", "freed"]);
 });
 
-streamTest("a consumer that is gone is no consumer", 2, (cuda) => {
+streamTest("a consumer that is gone is not a consumer", 2, (cuda) => {
   const consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   using one = frameOf(cuda);
@@ -389,7 +389,7 @@ streamTest("a consumer that is gone is no consumer", 2, (cuda) => {
   assertEquals([producer.hasRoom, producer.isOpen, calls], [false, false, []]);
 });
 
-streamTest("a mailbox gives back what nobody has seen", 0, (cuda) => {
+streamTest("a mailbox gives back frames that were not seen", 0, (cuda) => {
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   const pool = [0, 1, 2].map(() => frameOf(cuda));
@@ -434,7 +434,7 @@ streamTest("who waits for frames to come back gets how many have", 2, async (cud
 
 const ARRAYS = { ...INFO_SIZE, arrays: true } as const;
 
-streamTest("frames of arrays are arrays to the consumer, for reading, and nobody's to write meanwhile", 2, (cuda) => {
+streamTest("frames of arrays are arrays to the consumer, for reading, and refuse writes meanwhile", 2, (cuda) => {
   using consumer = CudaStreamConsumer.connect(cuda.stream, stream, { arrays: true });
   using producer = CudaStreamProducer.connect(cuda.stream, stream, ARRAYS);
   using array = cuda.array({ width: 8, height: 4, channels: 4, dtype: "u8" });

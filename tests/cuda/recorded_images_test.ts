@@ -225,11 +225,11 @@ recordedTest("what fails leaves no fd, no memory and no array", (cuda) => {
     assertEquals(told.slice(i + 1), undone[i], failing);
   }
   failing = undefined;
-  using _ = graph.map(image, cuda.image(FORMAT)); // its bytes are lent to nobody
+  using _ = graph.map(image, cuda.image(FORMAT)); // its bytes are not lent
 });
 
 recordedTest(
-  "rows of pixels, other formats, other devices and what is no format are refused before any call",
+  "rows of pixels, other formats, other devices and anything but a format are refused before any call",
   (cuda) => {
     using image = foreignImage(uuidOf(cuda));
     using rows = foreignImage(uuidOf(cuda), { modifier: 0n });

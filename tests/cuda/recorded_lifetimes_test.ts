@@ -32,9 +32,9 @@ const ATTRIBUTES = new Map<number, number>([
   [constants.cudaDevAttrMaxTexture1DWidth, 1 << 16],
 ]);
 
-/** What is told of each call that matters here. */
+/** What is recorded of each call that matters here. */
 const told: string[] = [];
-/** The next call of this name answers that, once. */
+/** The next call of this name returns that, once. */
 let failing: { readonly name: string; readonly code: number } | undefined;
 /** How far the device has come: which of the events are reached, by when they were recorded. */
 let horizon = Infinity;
@@ -44,7 +44,7 @@ const events = new Map<bigint, number>();
 /** What CUDA has allocated. */
 const blocks = new Map<bigint, MappedBlock>();
 
-/** Tells of a call; answers what it does. */
+/** Records a call; returns what it does. */
 function answered(name: string, line: string = name): number {
   told.push(line);
   if (failing?.name !== name) return 0;
@@ -188,7 +188,7 @@ function proveNothing({ proofs, device }: CudaContext): void {
   }
 }
 
-/** The names of those that are told of, oldest first. */
+/** The names of the recorded calls, oldest first. */
 function ofThese(names: RegExp): string[] {
   return told.filter((line) => names.test(line));
 }
@@ -276,7 +276,7 @@ recordedTest("a map that copies back ends before the stream that carries it", ()
   });
 });
 
-recordedTest("virtual memory of the host is no device's that it was not made for", (cuda) => {
+recordedTest("virtual memory of the host is not a device's that it was not made for", (cuda) => {
   using other = CudaContext.open({ ordinal: 1 });
   using graph = new MapperGraph([host, cuda, other]);
   using tensor = cuda.virtual.allocate({ ...INIT, location: "host" });
@@ -301,7 +301,7 @@ recordedTest("virtual memory maps to the devices that it was made for, by its ow
   }
 });
 
-recordedTest("a kernel that went wrong is known of from then on, whichever call has told of it", (cuda) => {
+recordedTest("a kernel that went wrong is known of from then on, whichever call has reported it", (cuda) => {
   const stream = cuda.createStream();
   const tensor = cuda.allocate(INIT);
   horizon = recorded;
@@ -309,7 +309,7 @@ recordedTest("a kernel that went wrong is known of from then on, whichever call 
   failing = { name: "cudaEventRecord", code: cudaErrorIllegalAddress };
   told.length = 0;
   assertThrows(() => tensor[Symbol.dispose](), CudaLostError);
-  assertEquals(ofThese(/Event|Free/), ["cudaEventRecord", "cudaFree"]); // nobody waits for what never ends
+  assertEquals(ofThese(/Event|Free/), ["cudaEventRecord", "cudaFree"]); // no call waits for what never ends
   told.length = 0;
   assertThrows(() => stream.finish(), CudaLostError);
   assertThrows(() => stream[Symbol.dispose](), CudaLostError);
@@ -420,7 +420,7 @@ recordedTest("what lies between the elements of a slice comes back from a copy a
     const address = (tensor: unknown) => (tensor as CudaTensor).rawHandle;
     const [copy, own] = [mapped, mapped.parent].map((tensor) => bytesAt(address(tensor), part.byteLength));
     assertEquals(ofThese(/Memcpy/).length, 1, way);
-    own.fill(3); // as nobody may, to see what comes back
+    own.fill(3); // which programs may not do, to see what comes back
     copy[0] = 9;
     end();
     assertEquals([own[0], own[8]], [9, 0], way);

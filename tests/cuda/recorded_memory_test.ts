@@ -28,7 +28,7 @@ const ATTRIBUTES = new Map<number, number>([
   [constants.cudaDevAttrMaxSurface2DHeight, 1024],
 ]);
 
-/** What is told of each call that matters here. */
+/** What is recorded of each call that matters here. */
 const told: string[] = [];
 /** How far the device has come: are events reached? */
 let idle = true;

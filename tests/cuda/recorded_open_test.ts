@@ -22,7 +22,7 @@ const STREAMS = new Map([[0x501n, 0x1000n], [0x502n, 0x1001n], [0x503n, 0x2000n]
 const DEVICES = new Map([[0x1000n, 0], [0x1001n, 1], [0x2000n, 0]]);
 /** Flags of the device's context. */
 let flags = 0;
-/** What the driver says of that context, what it was told its flags are to be, and what it answers then. */
+/** The state of that context, the flags that were set for it, and what the driver returns then. */
 const primary: { active: boolean; told: number[]; code: number } = { active: true, told: [], code: 0 };
 
 const FAKES: Fakes = {
@@ -166,7 +166,7 @@ recordedTest("a stream of another device, or of another context, is not attached
   }
 });
 
-recordedTest("pageable memory that the driver may move is no alias; coherent memory is left to the proof", () => {
+recordedTest("pageable memory that the driver may move is not an alias; coherent memory is left to the proof", () => {
   const moves = "the driver may move pageable memory to its current user";
   attributes.set(constants.cudaDevAttrPageableMemoryAccess, 1);
   {

@@ -32,7 +32,7 @@ const ATTRIBUTES = {
 type Attributes = Partial<Record<keyof typeof constants, number>>;
 
 let attributes: Attributes = ATTRIBUTES;
-/** What is told of each call that matters here. */
+/** What is recorded of each call that matters here. */
 const told: string[] = [];
 /** How far the device has come: are events reached? */
 let idle = true;

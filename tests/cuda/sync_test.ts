@@ -163,7 +163,7 @@ test("kernels on two streams over one tensor run one after the other", async ({ 
   using result = cuda.allocate({ shape: [SIZE], dtype: "u8" });
   await using other = cuda.createStream();
   held.start(device);
-  held.add(result, device, other); // nobody said that it should wait
+  held.add(result, device, other); // the program did not say that it should wait
   const added = other.fence();
   await sleep(20);
   assert(!added.reached());

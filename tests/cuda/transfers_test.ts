@@ -1,4 +1,4 @@
-// What CUDA is told for a fill and a copy, without a GPU.
+// The arguments that CUDA gets for a fill and a copy, without a GPU.
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, LayoutError } from "@samepage/interop";
@@ -28,7 +28,7 @@ Deno.test("fill() takes the command of the value's shortest period", () => {
   for (const [dtype, value, fn] of names) assertEquals(fill({ shape: [8], dtype }, value), fn, `${dtype} ${value}`);
 });
 
-Deno.test("fill() refuses what repeats only after 4 bytes, and rows that are no multiple of the value", () => {
+Deno.test("fill() refuses what repeats only after 4 bytes, and rows that are not multiples of the value", () => {
   for (const [init, value] of [[{ shape: [8], dtype: "f64" }, 1.5], [{ shape: [3], dtype: "u8" }, [1, 2]]] as const) {
     assertEquals(assertThrows(() => fill(init, value), ArgumentError).argument, "value");
   }

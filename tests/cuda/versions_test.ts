@@ -20,7 +20,7 @@ Deno.test("cuda versions: a driver takes what is of its own major version, and o
   assertEquals([version(13000), version(12090), version(11080)], ["13.0", "12.9", "11.8"]);
 });
 
-Deno.test("cuda versions: a runtime is asked for both; a version that it does not report is no reason against it", () => {
+Deno.test("cuda versions: a runtime is asked for both; a version that it does not report is not a reason against it", () => {
   assertEquals(tooNewRuntime(runtimeOf(13000, 12080)), "it is of CUDA 13.0, and the driver supports 12.8.");
   assertEquals(tooNewRuntime(runtimeOf(12080, 12000)), undefined);
   assertEquals(tooNewRuntime(runtimeOf(13000, 12080, 35)), undefined);

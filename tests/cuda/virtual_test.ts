@@ -70,7 +70,7 @@ gpuTest(
 );
 
 gpuTest(
-  "virtual memory of the device is no memory of the host, and the refusal says what is",
+  "virtual memory of the device is not memory of the host, and the refusal says what is",
   () =>
     withCuda((cuda) => {
       using graph = new MapperGraph([host, cuda]);
@@ -121,7 +121,7 @@ gpuTest("memory that is shorter than the layout is a typed error, and leaves not
     }
   }));
 
-gpuTest("an fd that is no CUDA memory, or none at all, is a typed error, and stays open", () =>
+gpuTest("an fd that is not CUDA memory, or none at all, is a typed error, and stays open", () =>
   withCuda((cuda) => {
     using memory = host.allocate({ ...SHAPE, sharable: true });
     const fd = memory.exportFd();

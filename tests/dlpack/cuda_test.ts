@@ -85,7 +85,7 @@ test("a tensor's end waits for the work behind the stream of its last loan", (cu
   assertEquals(issued, ["record on theirs", "host waits for theirs"]);
 });
 
-test("a context ends with a tensor whose release nobody has noticed", (cuda) => {
+test("a context ends with a tensor whose release was not noticed yet", (cuda) => {
   const loan = toDLPack(cuda.allocate(MATRIX), { stream: THEIRS });
   peer.lend_and_release(loan.handOver());
   cuda[Symbol.dispose]();

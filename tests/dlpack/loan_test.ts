@@ -120,7 +120,7 @@ Deno.test("handOver() gives the struct away once, and dispose() does nothing fro
   assertEquals([loan.isReleased, `${loan}`], [false, "DLPack loan of host tensor [2,3] f32 (handed over)"]);
   peer.lend_and_release(address);
   assertEquals([loan.isReleased, `${loan}`], [true, "DLPack loan of host tensor [2,3] f32 (released)"]);
-  tensor.view(); // at once: nobody has to wait for a timer
+  tensor.view(); // at once, without a timer
 });
 
 Deno.test("takeBack() ends a loan whose consumer has refused the struct", () => {
@@ -199,7 +199,7 @@ Deno.test("dispose() gives back what nobody has taken over", () => {
   assertEquals(ledger.alive, before);
 });
 
-Deno.test("a tensor's end ends a loan that nobody has taken over", () => {
+Deno.test("a tensor's end ends a loan that no consumer has taken over", () => {
   const tensor = host.allocate(MATRIX);
   const loan = toDLPack(tensor);
   tensor[Symbol.dispose]();

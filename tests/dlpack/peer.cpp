@@ -56,7 +56,7 @@ DLManagedTensorVersioned* produce(uint64_t flags) {
   return &owned->managed;
 }
 
-/** A deleter that only counts. What it returns is no business of who calls it. */
+/** A deleter that only counts. What it returns is of no concern to its caller. */
 int count_deletion(void*) {
   deletions++;
   return 1;

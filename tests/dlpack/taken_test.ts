@@ -47,7 +47,7 @@ Deno.test("fromDLPack() waits for the producer's work, which is `after`", async 
 
 Deno.test("fromDLPack() refuses to write where the producer allows reading only", () => {
   const before = peer.deleted();
-  const address = peer.produce(dl.DLPACK_FLAG_BITMASK_READ_ONLY | 1n << 40n); // and a flag that nobody knows
+  const address = peer.produce(dl.DLPACK_FLAG_BITMASK_READ_ONLY | 1n << 40n); // and an unknown flag
   assertThrows(() => fromDLPack(address, { ...HOST, access: "read-write" }), AccessError, "allows reading only");
   assertEquals(peer.deleted(), before); // it was not taken
   {

@@ -26,7 +26,7 @@ function plain(value: unknown): unknown {
   return typeof value === "object" && value !== null && "raw" in value ? value.raw : value;
 }
 
-/** Compares what both show, and answers how many that are. */
+/** Compares what both show, and returns how many that are. */
 function compare(facts: readonly Fact[], fields: Fields): number {
   const both = facts.filter(({ name, value }) => value !== undefined && name in fields);
   const ours = Object.fromEntries(both.map(({ name, value }) => [name, value]));

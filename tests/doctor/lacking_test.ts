@@ -1,4 +1,4 @@
-// What a machine lacks is told, with what mends it: no library, no driver, no device, one that does not alias.
+// The doctor reports what a machine lacks, and what mends it: no library, no driver, no device, one that does not alias.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Report } from "@samepage/interop/doctor";
@@ -43,7 +43,7 @@ Deno.test("doctor: no library: every attempt, the variable, the remedy", async (
   }
 });
 
-Deno.test("doctor: variables that are no text are named, each with what mends it", async () => {
+Deno.test("doctor: variables that are not text are named, each with what mends it", async () => {
   const wrong = ["SAMEPAGE_LIB_OPENCL", "SAMEPAGE_LIB_OPENCV_CORE", "OCL_ICD_VENDORS", "OPENCV_OPENCL_DEVICE"];
   const doctor = new URL("../../src/doctor/mod.ts", import.meta.url).href;
   const program = `
@@ -66,7 +66,7 @@ Deno.test("doctor: variables that are no text are named, each with what mends it
   assertClosed(report, "Correct it, or unset it.");
 });
 
-Deno.test("doctor: a library that is no OpenCL is an attempt that names what it lacks", async () => {
+Deno.test("doctor: a library that is not OpenCL is an attempt that names what it lacks", async () => {
   const report = await reported([], { env: { SAMEPAGE_LIB_OPENCL: "libc.so.6" }, flags: ENV });
   assert(report.apis[1].library.attempts[0].message.includes("symbol"));
   assertClosed(report, "SAMEPAGE_LIB_OPENCL");

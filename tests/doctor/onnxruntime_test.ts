@@ -17,7 +17,7 @@ test("doctor: its version, what is closed, and its edges to the host", async () 
   assertEquals([findings, devices.map(({ name }) => name), targets.length], [[], [library.version!], 1]);
   const text = (name: string) => devices[0].traits.find(({ label }) => label === name)!.text;
   assertMatch(text("providers"), /CPUExecutionProvider/);
-  assertEquals(text("closed"), "memory of CUDA's: this library has no CUDAExecutionProvider");
+  assertEquals(text("closed"), "CUDA's memory: this library has no CUDAExecutionProvider");
   for (const edge of ["ortvalue→host", "host→ortvalue"]) {
     assertEquals(edges.filter((one) => one.edge === edge).map(({ open }) => open), [true], edge);
   }

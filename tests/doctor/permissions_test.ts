@@ -1,4 +1,4 @@
-// The doctor answers whatever it is permitted, and says what it could see with more.
+// The doctor reports with any permissions, and says what it could see with more.
 
 import { assert, assertEquals } from "@std/assert";
 import { hasDevice } from "../opencl/present.ts";

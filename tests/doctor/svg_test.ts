@@ -3,7 +3,7 @@ import sharp from "sharp";
 import { doctor, type EdgeReport, type Report, svgOf } from "@samepage/interop/doctor";
 import { BOX, curveBetween, layOut } from "../../src/doctor/show/svg_layout.ts";
 
-/** librsvg refuses what is no well-formed XML. */
+/** librsvg refuses XML that is not well-formed. */
 async function drawn(svg: string): Promise<{ width: number; height: number }> {
   const { width, height, format } = await sharp(new TextEncoder().encode(svg)).metadata();
   assertEquals(format, "svg");

@@ -142,7 +142,7 @@ Deno.test("demo: a photograph of 24 megapixels takes less than 2 GB", async () =
   assert(peak < 2e6, `${peak} kB of memory at the peak`);
 });
 
-Deno.test("demo: a file that is no picture ends in a sentence", async () => {
+Deno.test("demo: a file that is not a picture ends in a sentence", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "picture");
   const photo = await Deno.readFile(join(ROOT, "examples/edges/photo.jpg"));

@@ -307,7 +307,7 @@ class Chain {
     return [...cl.map(({ context }) => context), ...images, ...images, ...channels === 2 ? [] : va];
   }
 
-  /** A promise holds a plane: nobody else writes it, and the other planes are used meanwhile. */
+  /** A promise holds a plane: other writers are refused, and the other planes are used meanwhile. */
   async #lend({ mapped, areas }: Node, depth: number): Promise<void> {
     const i = this.#below(areas.length);
     const plane = planesOf(mapped)[i] as HostTensor;

@@ -50,7 +50,7 @@ function detectOn(platform: string, { rgba, width, height }: Picture) {
 Deno.test("edges of the meander are found from its bright end to its beginning", () => {
   const { rgba, width, height } = meander(513, 401);
   const edges = detectEdges(rgba, width, height);
-  assert(edges.subarray(0, 40 * width).includes(255), "the first turn is no edge");
+  assert(edges.subarray(0, 40 * width).includes(255), "the first turn is not an edge");
 });
 
 for (const [platform, remedy] of Object.entries(PLATFORMS)) {

@@ -105,7 +105,7 @@ Deno.test("readPhoto: an EXIF orientation is applied", async () => {
   assert(rgba[0] > rgba[2] && rgba[rgba.length - 4] < rgba[rgba.length - 2], "red above, blue below");
 });
 
-Deno.test("readPhoto: what is no picture is refused", async () => {
+Deno.test("readPhoto: anything but a picture is refused", async () => {
   await assertRefused("no/such/photo.jpg", "no such file");
   await assertRefused(new URL(".", import.meta.url), "it is not a regular file");
   await assertRefused(new Uint8Array(), "is empty");

@@ -11,7 +11,7 @@ import { assertAlive } from "../alive.ts";
 import { missing as vulkanMissing } from "../vulkan/help.ts";
 import { bytesOf, missing, test } from "./help.ts";
 
-/** EGL_OPENGL_API, which is no API of ours. */
+/** EGL_OPENGL_API, which is not an API of ours. */
 const OPENGL = 0x30a2;
 
 test("a context says who draws, and what it has", (egl) => {

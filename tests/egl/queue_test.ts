@@ -70,7 +70,7 @@ test("an EGLImage of a texture is the same pixels in another context", (egl) => 
   assertEquals([...bytesOf(egl, picture).subarray(0, 4)], [255, 0, 255, 0]);
 });
 
-/** An `EGLImage` of a texture: whoever makes a picture of it takes it over. */
+/** An `EGLImage` of a texture: a picture that is made of it takes it over. */
 function imageOf({ handle, display }: EglContext, name: number): Address {
   return native().eglCreateImage(display, handle, EGL_GL_TEXTURE_2D, BigInt(name) as Address, null);
 }

@@ -39,7 +39,7 @@ import { missing } from "./help.ts";
 
 const [RESOURCE, ARRAY, EVENT, ADDRESS] = [0x55n, 0x77n, 0x99n, 0x7000_0000n];
 
-/** The calls, each with what it was told, and whether a GL context was current. */
+/** The calls, each with its arguments, and whether a GL context was current. */
 let calls: unknown[][] = [];
 /** Where EGLImages have addresses: the frame that is behind each. */
 let asPointers: Frame<CudaTensor> | undefined;

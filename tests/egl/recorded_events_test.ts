@@ -19,7 +19,7 @@ const byGl = simulatedTests(
   (egl) => OpenCLContext.open({ platform: POCL, gl: egl }),
 );
 
-/** Commands of GL's, which are not over as far as anybody is told. */
+/** Commands of GL's, which are never reported as over. */
 function unfinished(egl: EglContext): Fence & Disposable {
   egl.queue.run([], () => {});
   const { lane } = egl.line;

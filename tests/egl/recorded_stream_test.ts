@@ -82,7 +82,7 @@ function swapped(): number {
   return 1;
 }
 
-/** What each answers when it fails. */
+/** What each returns when it fails. */
 const FAILED: Readonly<Record<string, number | bigint>> = {
   eglCreateStreamKHR: 0n,
   eglGetStreamFileDescriptorKHR: -1,
@@ -186,7 +186,7 @@ streamTest("a stream of other code's is one by its handle, as the driver says it
   assertThrows(() => egl.attachStream(0n), ArgumentError, "expected a handle, got null");
 });
 
-streamTest("whoever waits for a stream that ends is told", async (egl) => {
+streamTest("a wait for a stream that ends is rejected", async (egl) => {
   const stream = egl.stream();
   const waiting = assertRejects(() => stream.waitFor("connecting"), DisposedError);
   stream[Symbol.dispose]();

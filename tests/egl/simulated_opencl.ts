@@ -10,7 +10,7 @@ import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import { GL_EXTENSION, glFakes } from "./simulated_gl.ts";
 
-/** What the driver is to do, and what it was told. */
+/** What the driver is to do, and the calls that it got. */
 export const driver = {
   /** The calls of the extension, in order. */
   told: [] as unknown[][],

@@ -54,7 +54,7 @@ test("a program's EGLSync is a fence", async (egl) => {
   destroySync(display, sync);
 });
 
-test("what is no EGLSync is an error", (egl) => {
+test("anything but an EGLSync is an error", (egl) => {
   const error = assertThrows(() => egl.attachFence(64n), NativeCallError);
   assertStringIncludes(error.message, "eglGetSyncAttrib failed with EGL_BAD_");
 });
@@ -72,7 +72,7 @@ test("a reusable sync is signalled and reset, and other threads wait for it", as
   assertEquals([sync.signalled, fence.reached()], [false, true]); // a fence that was reached stays so
 });
 
-test("a reusable sync that ends takes along what stands on it, whoever waits for that", async (egl) => {
+test("a reusable sync that ends takes along what stands on it, also where other lines wait for that", async (egl) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   for (const signals of [true, false]) {
     const sync = egl.reusableSync();
@@ -88,7 +88,7 @@ test("a reusable sync that ends takes along what stands on it, whoever waits for
   }
 });
 
-test("a context that ends with a sync that nobody has signalled does not wait for it", () => {
+test("a context that ends with an unsignalled sync does not wait for it", () => {
   const egl = EglContext.open();
   const fence = egl.attachFence(egl.reusableSync().handle);
   egl[Symbol.dispose]();

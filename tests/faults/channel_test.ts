@@ -24,7 +24,7 @@ function test(name: string, operation: (path: string) => unknown, silent: readon
     const intact = async (failed?: string) => {
       await fds.assertBack("open fds");
       const left = await Deno.remove(at.path).then(() => true, () => false);
-      // Where it cannot be told whose file it is, it stays.
+      // Where it is unknown whose file it is, it stays.
       assert(!left || failed === "libc.statx", `the file is still there: ${failed}`);
     };
     const faults = await sweep(() => operation(at.path), intact, silent);

@@ -38,7 +38,10 @@ const MOST_SWEEPS = 8;
 /** Work that could not be asked about is asked again, and nothing is said of it. */
 const ASKED_AGAIN: readonly string[] = ["cudart.cudaEventRecord", "cudart.cudaEventQuery"];
 
-/** Sweeps over an operation; what it made the first time, and keeps, is no leak. The calls that are named were among them. */
+/**
+ * Sweeps over an operation; what it made the first time, and keeps, is not a leak. The calls that are named were among
+ * them.
+ */
 export async function swept(
   operation: () => unknown,
   calls: readonly string[],

@@ -23,7 +23,7 @@ function fdIn(description: unknown): number {
   return Number(readCudaExternalMemoryHandleDesc(description as DataView, 0).handle);
 }
 
-/** CUDA's runtime. `cudaGetLastError` answers what the call before it has answered. */
+/** CUDA's runtime. `cudaGetLastError` returns the code of the call before it. */
 export const CUDART: Failures<CudaRuntime> = {
   cudaRuntimeGetVersion: unknown,
   cudaDriverGetVersion: unknown,
@@ -116,7 +116,7 @@ const driverOutOfMemory: Failure = { answer: CUDA_ERROR_OUT_OF_MEMORY };
 const driverRelease: Failure = { answer: CUDA_ERROR_UNKNOWN, release: true };
 
 /**
- * CUDA's driver. Which context is a thread's is asked and told without fail: the header knows no failure of it for a
+ * CUDA's driver. A question for a thread's context does not fail: the header lists no failure of it for a
  * context that is retained but the end of the driver itself, after which nothing can be given back.
  */
 export const CUDA: Failures<CudaDriver> = {

@@ -65,7 +65,7 @@ test(
     made.defer(() => {
       try {
         cl[Symbol.dispose]();
-      } catch (error) { // the queue's end tells what nobody could be told of before
+      } catch (error) { // the queue's end reports what could not be reported before
         assertStringIncludes(`${error}`, "clReleaseEvent");
       }
     });

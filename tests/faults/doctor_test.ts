@@ -1,4 +1,4 @@
-/** Every native call of the doctor's fails once: it answers all the same, and leaves nothing open. */
+/** Every native call of the doctor's fails once: it reports all the same, and leaves nothing open. */
 import { assert, assertEquals } from "@std/assert";
 import { doctor, type Report, svgOf, textOf } from "../../src/doctor/mod.ts";
 import { openclDevices } from "../../src/opencl/mod.ts";
@@ -50,7 +50,7 @@ Deno.test({
     for (const fn of ["clGetPlatformIDs", "clGetDeviceInfo", "clCreateContext", "clCreateBuffer", "clReleaseContext"]) {
       assert(called.has(`opencl.${fn}`), `${fn} was not among the ${faults.length} calls`);
     }
-    // Some failures are no loss: an optional question, dladdr.
+    // Some failures do no harm: an optional question, dladdr.
     assert(silent < faults.length / 2, `${silent} of ${faults.length} failures went unsaid`);
   },
 });

@@ -1,5 +1,5 @@
 /**
- * How the functions of EGL and OpenGL ES fail. EGL answers false or null, and tells why by eglGetError. OpenGL ES tells by
+ * How the functions of EGL and OpenGL ES fail. EGL returns false or null, and why by eglGetError. OpenGL ES reports by
  * glGetError alone: any command may have failed where that says so.
  *
  * @module
@@ -47,7 +47,7 @@ export const EGL_FAILURES: Failures<EGL> = {
   eglClientWaitSyncAsync: isFalse,
 };
 
-/** What libEGL tells by name. */
+/** The functions that libEGL returns by name. */
 export const EGL_EXTENSIONS: Failures<EGLExtensions> = {
   eglQueryDevicesEXT: isFalse,
   eglQueryDeviceStringEXT: isNull,

@@ -22,7 +22,7 @@ interface There {
   readonly signalled: Sync;
 }
 
-/** A device may have no render node: then it answers NULL. A question about a mark makes a fence; it is asked again. */
+/** A device may have no render node: then it returns NULL. A question about a mark makes a fence; it is asked again. */
 const SILENT = [
   "gles.glGetError",
   "egl_extensions.eglQueryDeviceStringEXT",
@@ -50,7 +50,7 @@ function test(name: string, operation: (there: There) => unknown): void {
       };
       const faults = await sweep(() => operation(there), intact, SILENT);
       assert(faults.length > 0, "it makes no native call");
-      for (const { call, error } of faults) { // GL's error is told by the name of the command that has left it
+      for (const { call, error } of faults) { // GL's error is reported by the name of the command that has left it
         if (call === "gles.glGetError" && error !== undefined) assertStringIncludes(error, "GL_OUT_OF_MEMORY");
       }
     },

@@ -40,7 +40,7 @@ const FAKE_OUT_OF_RESOURCES = -5;
 
 /** How a function fails when it is made to. */
 export interface Failure {
-  /** What it answers; left out where it throws. */
+  /** What it returns; left out where it throws. */
   readonly answer?: number | bigint;
   /** The exception that it throws, as the guard makes an error of it. */
   readonly throws?: (fn: string) => Error;
@@ -137,7 +137,7 @@ const CXXABI: Failures<CxxAbi> = {
   __cxa_demangle: { answer: 0n },
 };
 
-/** OpenCL. An unmap is no release: where it fails, nothing was unmapped. */
+/** OpenCL. An unmap is not a release: where it fails, nothing was unmapped. */
 const OPENCL: Failures<OpenCL> = {
   clGetPlatformIDs: code(CL_OUT_OF_HOST_MEMORY),
   clGetPlatformInfo: code(CL_OUT_OF_HOST_MEMORY),

@@ -17,7 +17,7 @@ const missing = lacking();
 const PICTURES =
   "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=16,height=8 ! appsink name=out sync=false";
 
-/** What only looks, is looked at again, or leaves a frame in GStreamer's memory, which is no failure. */
+/** What only looks, is looked at again, or leaves a frame in GStreamer's memory, which is not a failure. */
 const SILENT = [
   ...PROBES,
   "gstreamer_app.gst_app_sink_try_pull_sample",

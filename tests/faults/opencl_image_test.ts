@@ -105,7 +105,7 @@ test("the specimen of a proof for images: its making, and its kernels", async (o
       const errors: unknown[] = [];
       try {
         const specimen = imageSpecimen(cl, { type: "2D", format, ...(host === undefined ? {} : { host }) }, undo);
-        assert(typeof specimen !== "string", "it is no such memory");
+        assert(typeof specimen !== "string", "it is not such memory");
         using queue = cl.createQueue();
         new Trial(cl, specimen, undo).warmUp(queue);
       } catch (error) {

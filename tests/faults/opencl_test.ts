@@ -59,7 +59,7 @@ test("a kernel behind a promise", async (open) => {
 
 test("the proof of aliasing, which then proves nothing until it is run again", async (open) => {
   const cl = open();
-  // An address that is no multiple of 2 has a class of its own, which nothing before has asked about.
+  // An address that is not a multiple of 2 has a class of its own, which nothing before has asked about.
   const odd = cl.memory.classOf(4097n, 1001);
   const judged: boolean[] = [];
   const faults = await sweep(() => {

@@ -109,7 +109,7 @@ test("a run that is stopped, and one after it", async ({ session, x }) => {
     if (error !== signal.reason) throw error;
   });
   dispose(await session.runAsync({ x }));
-}, ["openvino.ov_infer_request_wait"]); // of a run that was stopped, nobody asks how it ended
+}, ["openvino.ov_infer_request_wait"]); // how a stopped run ended is not asked
 
 Deno.test({
   name: `faults: openvino: every function that can fail was made to${LIBRARY === undefined ? " (skipped)" : ""}`,

@@ -57,7 +57,7 @@ function test(name: string, lacks: string | undefined, operation: (folder: strin
         const left = Array.from(Deno.readDirSync(folder), ({ name }) => name).filter((name) =>
           !/^(out|\d)\.mkv$/.test(name)
         );
-        // Where it cannot be told whose file it is, it stays.
+        // Where it is unknown whose file it is, it stays.
         assert(left.length === 0 || failed === "libc.statx", `${left} after ${failed}`);
         for (const name of left) Deno.removeSync(`${folder}/${name}`);
       }, [...PROBES, ...RUNG, ...SILENT, "opencl.clGetDeviceInfo"]);

@@ -141,7 +141,7 @@ test("a kernel with a struct, whose size is found out", async (cl) => {
     using kernel = program.kernel("k");
     kernel.run({ items: [1] }, [o, struct]);
   };
-  await sweep(run, () => cl.queue.finish(), ["opencl.clSetKernelArg"]); // whose answers tell the size
+  await sweep(run, () => cl.queue.finish(), ["opencl.clSetKernelArg"]); // whose codes show the size
   run(); // what could not be found out once is asked again
   const told = new Int32Array(16);
   cl.queue.read(o, told);

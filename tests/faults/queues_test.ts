@@ -80,7 +80,7 @@ test("an attached queue", async (open) => {
   close(cl);
 });
 
-test("an attached event, of a command and of nobody yet", async (open) => {
+test("an attached event, of a command and of no command yet", async (open) => {
   const cl = open();
   const queue = rawQueue(cl);
   const event = new BigUint64Array(1);

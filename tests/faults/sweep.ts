@@ -40,8 +40,8 @@ export interface Fault {
  * loop, two fail: the first, and one with something before it that is to be undone.
  *
  * @param operation disposes what it makes, whatever happens
- * @param intact checks what must be as it was before, by calls that go well; it is told which call has failed
- * @param silent calls of whose failure nobody has to hear: an optional question, a first attempt
+ * @param intact checks what must be as it was before, by calls that go well; it gets the name of the failed call
+ * @param silent calls whose failures need not be reported: an optional question, a first attempt
  */
 export async function sweep(
   operation: () => unknown,
@@ -51,7 +51,7 @@ export async function sweep(
   try {
     return await swept(operation, intact, silent);
   } catch (error) {
-    toBeTold = undefined; // nobody closes what this used
+    toBeTold = undefined; // what this used is not closed
     throw error;
   }
 }
@@ -61,7 +61,8 @@ async function swept(
   intact: (failed?: string) => unknown,
   silent: readonly string[] | "any",
 ): Promise<Fault[]> {
-  // The page of waits on other threads stays for good. A wait that cannot have it is asked again: nobody would be told.
+  // The page of waits on other threads stays for good. A wait that cannot have it is asked again: its failure would not
+  // be reported.
   await onThread("tests", () => Promise.resolve());
   await intact();
   const { alive } = ledger;
@@ -98,8 +99,8 @@ async function swept(
 }
 
 /**
- * Lines keep semaphores, and give up one whose command was refused, for nobody knows whether its wait was made: afterwards
- * there may be fewer of them, and never more.
+ * Lines keep semaphores, and give up one whose command was refused, because it is unknown whether its wait was made:
+ * afterwards there may be fewer of them, and never more.
  */
 const GIVEN_UP: readonly string[] = [
   "imported semaphore",
@@ -187,7 +188,7 @@ export function isOf(error: unknown, call: string): boolean {
   if (error instanceof SuppressedError) return isOf(error.error, call) || isOf(error.suppressed, call);
   if (!(error instanceof InteropError)) return false;
   const [table, fn] = call.split(".");
-  // cuCtxGetCurrent_v2 is told as cuCtxGetCurrent, and a call off this thread as the one that blocks.
+  // cuCtxGetCurrent_v2 is recorded as cuCtxGetCurrent, and a call off this thread as the one that blocks.
   if (error.fn !== undefined && fn.startsWith(error.fn) && table.startsWith(error.api ?? "")) return true;
   if (error instanceof NoRouteError && error.message.includes(`${fn} failed`)) return true;
   return [...error.errors ?? [], error.cause].some((part) => isOf(part, call));

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { Counted, tapped } from "./tap.ts";
 
-Deno.test("faults: a release on another thread is over before its failure is answered", async () => {
+Deno.test("faults: a release on another thread is over before its failure is reported", async () => {
   const { promise, resolve } = Promise.withResolvers<number>();
   const { avio_closep } = tapped("ffmpeg_format", { avio_closep: () => promise });
   using counted = new Counted(() => true);

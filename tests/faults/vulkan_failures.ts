@@ -81,7 +81,7 @@ export const VULKAN: Failures<Vulkan> = {
   vkWaitForFencesAsync: outOfMemory,
 };
 
-/** What a device tells by name. */
+/** The functions that a device returns by name. */
 export const VULKAN_EXTENSIONS: Failures<VulkanExtensions> = {
   vkGetMemoryFdKHR: outOfMemory,
   vkGetMemoryFdPropertiesKHR: outOfMemory,

@@ -326,7 +326,7 @@ for (const format of ["yuyv422", "uyvy422"]) {
   });
 }
 
-testOpen("refused: what is no AVFrame, and an empty one", (open) => {
+testOpen("refused: anything but an AVFrame, and an empty one", (open) => {
   using empty = new CFrame(inC().empty());
   assertThrows(() => open.attach(empty), ArgumentError, "empty");
   using bytes = host.allocate({ shape: [4096], dtype: "u8" });
@@ -405,7 +405,7 @@ testOpen(
   },
 );
 
-testOpen("DL Streamer 2: an address that comes again is no old frame", (open) => {
+testOpen("DL Streamer 2: an address that comes again is not an old frame", (open) => {
   for (const [width, height] of [[16, 8], [8, 16]]) {
     using made = CFrame.picture("gray", width, height);
     using frame = open.attach(made);

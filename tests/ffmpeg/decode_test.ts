@@ -203,7 +203,7 @@ test("a frame that the decoder goes on to read can be read only", async ({ ffmpe
   assert(count > 0);
 });
 
-test("packets without bytes, for pictures that are the ones before, are no end and no error", async (there) => {
+test("packets without bytes, for pictures that are the ones before, are neither an end nor an error", async (there) => {
   const path = await clip("theora.ogv");
   const wanted = await decodedByProgram(path, "-fps_mode", "passthrough", "-f", "rawvideo");
   assertEquals(concat((await framesOf(there, path)).map(({ bytes }) => bytes)), wanted);
@@ -282,7 +282,7 @@ test("a context that ends before its decoder", async ({ graph: _ }) => {
   await assertRejects(() => frames.next(), DisposedError);
 });
 
-test("an aborted signal ends a decoder that nobody calls", async ({ ffmpeg }) => {
+test("an aborted signal ends a decoder without a call to it", async ({ ffmpeg }) => {
   const controller = new AbortController();
   const decoder = ffmpeg.decode(await clip("h264.mp4"), { signal: controller.signal });
   await decoder.info();

@@ -118,7 +118,7 @@ test("x264 in mp4: as many pictures, of the same times, for a file: URL", async 
   });
   for await (using frame of there.ffmpeg.decode(from)) await out.write(frame);
   await out.close();
-  await out.close(); // once more is no more
+  await out.close(); // a second close does nothing
   await using decoder = there.ffmpeg.decode(path);
   const { stream, duration } = await decoder.info();
   assertEquals([stream.codec, stream.width, stream.height, stream.frameRate], ["h264", 160, 120, [25, 1]]);

@@ -62,7 +62,7 @@ function valueIn(
   return depth === 32 ? value : value % 2 ** depth;
 }
 
-/** What are no elements in memory. */
+/** What are not elements in memory. */
 const REFUSED = /big-endian|palette|parts of bytes|device's/;
 
 for (const [width, height] of [[16, 8], [7, 5]] as const) {

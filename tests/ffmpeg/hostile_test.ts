@@ -1,4 +1,4 @@
-/** Files as nobody has written them: none may end the process, or leave with an untyped error. */
+/** Malformed files: none may end the process, or cause an untyped error. */
 import { assert, assertEquals } from "@std/assert";
 import { missing } from "./clips.ts";
 import { attack } from "./hostile/attack.ts";

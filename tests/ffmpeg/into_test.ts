@@ -139,7 +139,7 @@ test("memory that ends in the middle takes the decoder along", async (ffmpeg) =>
   assertEquals(decoder.resource.state, "freed");
 });
 
-test("nobody else may use what FFmpeg writes to", async (ffmpeg) => {
+test("memory that FFmpeg writes to is refused to all other uses", async (ffmpeg) => {
   const blocks: HostTensor[] = [];
   const into: FrameMemory<HostTensor> = { allocate: (layout) => (blocks.push(host.allocate(layout)), blocks.at(-1)!) };
   for await (using frame of ffmpeg.decode(await clip("h264.mp4"), { into })) {

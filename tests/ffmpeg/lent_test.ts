@@ -168,11 +168,11 @@ testOpen("FFmpeg's own frame is attached again while another frame over it is ha
   assertThrows(() => open.attach(lent), ArgumentError, "over a tensor's memory");
 });
 
-/** Formats of FFmpeg's, and sound: what samepage says of one is what FFmpeg is told again. */
+/** Formats of FFmpeg's, and sound: samepage hands FFmpeg the description that it read from it. */
 const TOLD = ["yuv420p", "yuvj420p", "gray", "yuv422p10le", "gbrpf32le", "rgb565le", "yuyv422", "bayer_rggb8", "ya8"];
 
 for (const format of TOLD) {
-  testOpen(`${format}: what FFmpeg is told of a frame is what it said`, async (open) => {
+  testOpen(`${format}: FFmpeg gets the description of a frame that it gave`, async (open) => {
     using made = CFrame.picture(format, 15, 7);
     inC().set_facts(made.pointer);
     await using frame = open.attach(made);
@@ -187,7 +187,7 @@ for (const format of TOLD) {
 }
 
 for (const format of [1, 3, 6, 11]) {
-  testOpen(`sound of the sample format ${format}: what FFmpeg is told of it is what it said`, async (open) => {
+  testOpen(`sound of the sample format ${format}: FFmpeg gets the description that it gave`, async (open) => {
     using made = CFrame.sound(format, 2, 7);
     await using frame = open.attach(made);
     using lent = new CFrame(open.ffmpeg.avFrame(frame));

@@ -74,7 +74,7 @@ test("a long line is cut, and one of two parts is two lines", async () => {
   ]);
 });
 
-test("lines that nobody read in time are lost, and not mixed up", async () => {
+test("lines that were not read in time are lost, and not mixed up", async () => {
   const warnings = await reportedOf(() => {
     for (let i = 0; i < 300; i++) say(AV_LOG_ERROR, `line ${i}`);
   });

@@ -1,5 +1,5 @@
 /**
- * What the guide's recipe uses of npm's node-av, which is no dependency here.
+ * What the guide's recipe uses of npm's node-av, which is not a dependency here.
  *
  * @module
  */

@@ -109,7 +109,7 @@ testOpenCL("side data of FFmpeg's frames is metadata, and side data again", asyn
   }
 });
 
-testOpenCL("buffers of ours are no frame of FFmpeg's", ({ cl, ffmpeg }) => {
+testOpenCL("buffers of ours are not a frame of FFmpeg's", ({ cl, ffmpeg }) => {
   using buffers = Frame.of(
     [cl.allocate({ shape: [32, 64], dtype: "u8" })],
     imageInfo({ format: "GRAY8", width: 64, height: 32 }),
@@ -118,7 +118,7 @@ testOpenCL("buffers of ours are no frame of FFmpeg's", ({ cl, ffmpeg }) => {
   assertStringIncludes(error.message, "expected planes that are images");
 });
 
-testOpenCL("sound is no hardware frame", ({ cl, ffmpeg }) => {
+testOpenCL("sound is not a hardware frame", ({ cl, ffmpeg }) => {
   const sound = { type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 8, layout: "planar" } as const;
   using frame = Frame.of([cl.allocate({ shape: [8], dtype: "f32" })], sound);
   const error = assertThrows(() => ffmpeg.avFrame(frame), ArgumentError);

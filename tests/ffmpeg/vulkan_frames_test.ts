@@ -196,7 +196,7 @@ testVulkan("a frame of FFmpeg's goes back to it as the same AVVkFrame", async ({
   assertEquals(inC().plane_of(given.pointer, 0), inC().plane_of(made.pointer, 0));
 });
 
-testVulkan("buffers, and images of other formats, are no frame of FFmpeg's", ({ vulkan, ffmpeg }) => {
+testVulkan("buffers, and images of other formats, are not a frame of FFmpeg's", ({ vulkan, ffmpeg }) => {
   using buffers = Frame.of(
     [vulkan.allocate({ shape: [32, 64], dtype: "u8" })],
     imageInfo({ ...SIZE, format: "GRAY8" }),

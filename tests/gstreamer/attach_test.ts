@@ -153,7 +153,7 @@ testOpen("attach() names where memory is that the CPU sees only in a copy", (ope
   const caps = NV12.replace("x-raw", "x-raw(memory:GLMemory)");
   const error = assertThrows(() => open.gst.attach(given.address, { caps }), ArgumentError);
   assertEquals([error.argument, error.hint], ["pointer", "Put gldownload ! video/x-raw in front."]);
-  assertStringIncludes(error.message, "GLMemory: its bytes are in a texture of OpenGL's");
+  assertStringIncludes(error.message, "GLMemory: its bytes are in an OpenGL texture");
   assertEquals(given.references, 1);
 });
 
@@ -169,7 +169,7 @@ testOpen("attach() shows the part that a GstVideoCropMeta shows, in pixels of ea
 });
 
 testOpen(
-  "attach() takes what is no time of GStreamer's for none: elements of FFmpeg's pass its own number on",
+  "attach() treats anything but a time of GStreamer's as none: elements of FFmpeg's pass its own number on",
   (open) => {
     for (const none of [2n ** 64n - 1n, 2n ** 63n]) {
       using given = new CBuffer(memory(24));

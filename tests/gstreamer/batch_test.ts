@@ -42,7 +42,7 @@ testOpen("attachBatch() makes a frame of each buffer of a list", (open) => {
   assertEquals([one.references, two.references], [2, 2]);
 });
 
-testOpen("attachBatch() lets a batch be written that nobody else has", (open) => {
+testOpen("attachBatch() lets a batch be written that has no other holder", (open) => {
   const made = picture(1);
   using list = listOf(made);
   made[Symbol.dispose]();
@@ -59,7 +59,7 @@ testOpen("attachBatch() attaches all of a batch, or none", (open) => {
   assertEquals([one.references, short.references], [2, 2]);
 });
 
-testOpen("attachBatch() refuses what is no batch, and an empty one", (open) => {
+testOpen("attachBatch() refuses anything but a batch, and an empty one", (open) => {
   using one = picture(1);
   using sample = one.sample(NV12);
   using empty = listOf();

@@ -118,7 +118,7 @@ testOpen("attach() reads linear dma-bufs of caps that DRM names, and says where 
     assertThrows(
       () => gst.attach(made.address, { caps: drm(wrong) }),
       ArgumentError,
-      `no format of samepage's is DRM's ${wrong}`,
+      `no samepage format is DRM's ${wrong}`,
     );
   }
 });

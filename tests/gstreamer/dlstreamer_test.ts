@@ -33,7 +33,7 @@ testOpen("DL Streamer 2: plane 1 of a shared buffer is not plane 0", (open) => {
   assertEquals([luma.view()[0], chroma.view()[0], chroma.address - luma.address], [0, 16, 16n]);
 });
 
-testOpen("DL Streamer 2: an address that comes again is no old frame", (open) => {
+testOpen("DL Streamer 2: an address that comes again is not an old frame", (open) => {
   const seen = new Set<bigint>();
   let again = 0;
   for (let i = 1; i < 50; i++) {

@@ -27,7 +27,7 @@ test("formats.at() describes formats that samepage has no name for", () => {
   assertEquals(planes("Y210"), [["u64", 1, 2, 1]], "GStreamer does not say where its values lie");
 });
 
-test("formats.at() refuses what is no element in memory, with the reason", () => {
+test("formats.at() refuses anything but an element in memory, with the reason", () => {
   const refused = (name: string, says: string) => {
     const error = assertThrows(() => formats.at(formats.numberOf(name)!, "format"), ArgumentError, says);
     assertEquals(error.argument, "format");

@@ -136,8 +136,8 @@ test("textures of another OpenGL, and memory of OpenGL without one, are refused"
   using _sample = sample;
   const error = assertThrows(() => gstreamer.attach(sample.address), ArgumentError, "another OpenGL");
   assertEquals(error.hint, "Launch the pipeline by this context: gstreamer.launch().");
-  assertThrows(() => plain.attach(sample.address), ArgumentError, "in a texture of OpenGL's");
-  assertThrows(() => gstreamer.attachBytes(sample.address), ArgumentError, "in a texture of OpenGL's");
+  assertThrows(() => plain.attach(sample.address), ArgumentError, "in an OpenGL texture");
+  assertThrows(() => gstreamer.attachBytes(sample.address), ArgumentError, "in an OpenGL texture");
   assertEquals(sample.references, 1);
 });
 

@@ -64,33 +64,36 @@ for (const [how, most] of [["reaches its end", FRAMES], ["is disposed", 7]] as c
   );
 }
 
-testOfLateEnds("a frame goes to another process while an element holds its buffer, and nobody writes it", async () => {
-  using gst = await GStreamerContext.open();
-  using graph = new MapperGraph([host, gst]);
-  await using at = await temporaryPath();
-  using server = listen(at.path);
-  using one = connect(at.path, { contexts: [host] });
-  using other = await server.accept();
-  const info = imageInfo({ format: "GRAY8", width: WIDTH, height: HEIGHT });
-  using picture = host.allocateFrame(info, { sharable: true });
-  picture.planes[0].bytes().fill(42);
-  await using pipeline = gst.launch("appsrc name=in ! queue min-threshold-buffers=2 ! fakesink");
-  const writer = pipeline.source("in", info).getWriter();
-  const mapped = graph.map(picture, gst, { access: "read" }) as Frame;
-  await writer.write(mapped);
-  const ended = mapped[Symbol.asyncDispose]();
+testOfLateEnds(
+  "a frame goes to another process while an element holds its buffer, and writes are refused",
+  async () => {
+    using gst = await GStreamerContext.open();
+    using graph = new MapperGraph([host, gst]);
+    await using at = await temporaryPath();
+    using server = listen(at.path);
+    using one = connect(at.path, { contexts: [host] });
+    using other = await server.accept();
+    const info = imageInfo({ format: "GRAY8", width: WIDTH, height: HEIGHT });
+    using picture = host.allocateFrame(info, { sharable: true });
+    picture.planes[0].bytes().fill(42);
+    await using pipeline = gst.launch("appsrc name=in ! queue min-threshold-buffers=2 ! fakesink");
+    const writer = pipeline.source("in", info).getWriter();
+    const mapped = graph.map(picture, gst, { access: "read" }) as Frame;
+    await writer.write(mapped);
+    const ended = mapped[Symbol.asyncDispose]();
 
-  await other.send(picture);
-  {
-    using received = await one.receive() as Frame<HostTensor>;
-    assertEquals([received.access, received.planes[0].bytes({ access: "read" })[99]], ["read", 42]);
-    await assertRejects(() => other.send(picture, { access: "read-write" }), AccessError);
-    assertThrows(() => picture.planes[0].bytes(), AccessError, "End or stop the pipeline");
-  }
-  await pipeline.stop();
-  await ended;
-  picture.planes[0].bytes().fill(43);
-});
+    await other.send(picture);
+    {
+      using received = await one.receive() as Frame<HostTensor>;
+      assertEquals([received.access, received.planes[0].bytes({ access: "read" })[99]], ["read", 42]);
+      await assertRejects(() => other.send(picture, { access: "read-write" }), AccessError);
+      assertThrows(() => picture.planes[0].bytes(), AccessError, "End or stop the pipeline");
+    }
+    await pipeline.stop();
+    await ended;
+    picture.planes[0].bytes().fill(43);
+  },
+);
 
 testOfLateEnds(
   "a slot that was sent is refused here while elements may write it, and is read once they are gone",

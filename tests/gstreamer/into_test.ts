@@ -123,7 +123,7 @@ test("frames outlive the pipeline, and hold its memory", async (gst) => {
   }
 });
 
-test("nobody else may use what elements write to", async (gst) => {
+test("memory that elements write to is refused to all other uses", async (gst) => {
   const blocks: HostTensor[] = [];
   const into = {
     allocate(layout: Parameters<FrameMemory["allocate"]>[0]) {

@@ -1,4 +1,4 @@
-// GStreamer's own count of what is alive, by its tracer of leaks, which tells it at the end of a process.
+// GStreamer's own count of what is alive, by its tracer of leaks, which reports it at the end of a process.
 
 import { assertEquals } from "@std/assert";
 import { leftBy } from "./leaks.ts";

@@ -1,4 +1,4 @@
-/** Metas of buffers as a frame's metadata, and back: regions, tensors, messages, custom metas, and those that nobody knows. */
+/** Metas of buffers as a frame's metadata, and back: regions, tensors, messages, custom metas, and unknown ones. */
 import { assert, assertEquals } from "@std/assert";
 import { type Frame, host, type ImageInfo, MapperGraph } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
@@ -134,7 +134,7 @@ test("custom metas are dictionaries of their names", async () => {
   ]);
 });
 
-test("metas that nobody knows are passed on as long as the frame lives", async () => {
+test("unknown metas are passed on as long as the frame lives", async () => {
   const c = await opened();
   using gstreamer = await GStreamerContext.open();
   using graph = new MapperGraph([host, gstreamer]);

@@ -308,7 +308,7 @@ test("the end of a pipeline in any state leaves nothing", async () => {
   using gst = await GStreamerContext.open();
   const states: Record<string, (pipeline: Pipeline) => unknown> = {
     "appsrc ! fakesink": (pipeline) => void pipeline.play().catch(() => {}), // in the middle of a preroll
-    "videotestsrc ! appsink name=out": (pipeline) => pipeline.play(), // a sink that nobody reads
+    "videotestsrc ! appsink name=out": (pipeline) => pipeline.play(), // a sink that is not read
     "videotestsrc ! identity error-after=3 ! appsink name=out": (pipeline) => pipeline.play(),
     "videotestsrc ! fakesink": () => {}, // it never began
     "videotestsrc ! fakesink sync=true": (pipeline) => pipeline.pause(),

@@ -102,7 +102,7 @@ test("sink() says what is wrong with a name", async () => {
   using gst = await GStreamerContext.open();
   await using pipeline = gst.launch("videotestsrc name=camera ! fakesink name=out");
   assertThrows(() => pipeline.sink("nonesuch"), ArgumentError, 'no element "nonesuch"');
-  assertThrows(() => pipeline.sink("out"), ArgumentError, 'the element "out" is no appsink');
+  assertThrows(() => pipeline.sink("out"), ArgumentError, 'the element "out" is not an appsink');
 });
 
 test("a stream that changes its size gives frames of the new size", async () => {

@@ -328,7 +328,7 @@ withPipeline("a source that is never ended holds nothing up", THROUGH, async ({ 
   await writer.write(each);
 });
 
-withPipeline("a frame of another API, whose handle is no GstBuffer, is refused", THROUGH, async ({ pipeline }) => {
+withPipeline("a frame of another API, whose handle is not a GstBuffer, is refused", THROUGH, async ({ pipeline }) => {
   using plane = host.allocate({ shape: [6, 20], dtype: "u8" });
   using surface = Frame.of([plane], GRAY, undefined, 1n); // a VASurfaceID is such a number
   const writer = pipeline.source("in", GRAY).getWriter();

@@ -135,7 +135,7 @@ test("UpstreamPool gives its slots to the next pool once the pipeline has stoppe
   }
 });
 
-test("UpstreamPool is no obstacle where a pipeline stops while its elements wait", async () => {
+test("UpstreamPool is not an obstacle where a pipeline stops while its elements wait", async () => {
   using _ = await GStreamerContext.open();
   for (const isMade of [false, true]) {
     await using pipeline = new Pipeline(PICTURES + SINK);

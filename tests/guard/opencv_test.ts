@@ -56,7 +56,7 @@ function opencvTest(name: string, fn: () => Promise<void>): void {
   Deno.test({ name: isThere ? name : `${name} (skipped: needs OpenCV on x86-64)`, ignore: !isThere, fn });
 }
 
-/** Memory at an address. Whoever keeps it keeps it there. */
+/** Memory at an address, where it stays for as long as this object is reachable. */
 interface Memory {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly address: Address;

@@ -52,7 +52,7 @@ guardTest("two Workers and the main thread throw at a time, each its own, throug
   assertEquals([stdout, stderr, code], ["20000 20000 20000 1\n100\n", "", 0]);
 });
 
-guardTest("a Worker that is terminated while it throws harms nobody, and its image serves the next", async () => {
+guardTest("a Worker that is terminated while it throws does no harm, and its image serves the next", async () => {
   const { stdout, stderr, code } = await runModule(
     `
     ${OPEN(await throwing())}

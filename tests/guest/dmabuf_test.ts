@@ -280,7 +280,7 @@ test("a forgotten fence leaves no sync file", async () => {
   assertEquals(ledger.alive["dmabuf.sync_file"], undefined);
 }, CARD);
 
-test("sync files that nobody asks about again are closed by those that come later", () => {
+test("sync files that are not polled again are closed by later ones", () => {
   using buffer = new Buffer();
   const kept: Fence[] = [];
   for (let i = 0; i < 40; i++) {

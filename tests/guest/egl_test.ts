@@ -268,7 +268,7 @@ test("GL waits for another driver's sync files, and not the host", ({ egl }) => 
   }
 });
 
-/** Questions that are asked again, or are told by the command's own name. */
+/** Questions that are asked again, or are reported by the command's own name. */
 const SILENT = ["gles.glGetError", "egl.eglMakeCurrent", "egl.eglCreateSync", "libc.open", "libc.read", "libc.close"];
 
 /** Runs it once for each of its native calls, and has that call fail. */

@@ -140,7 +140,7 @@ test("planes in two objects, with a modifier that rows do not follow, come along
   for (const fd of fds) closeFd(fd);
 });
 
-test("DRM frames of other layers, of no objects, and of what is no dma-buf are refused", ({ ffmpeg }) => {
+test("DRM frames of other layers, of no objects, and of anything but a dma-buf are refused", ({ ffmpeg }) => {
   using memory = dmabuf.allocate({ shape: [4096], dtype: "u8" });
   const fd = memory.exportFd();
   const refused = (made: CFrame, message: string) => {

@@ -104,7 +104,7 @@ class Picture extends CBuffer {
         const from = at - one.offset;
         return from >= 0 && from < one.stride * one.rows && from % one.stride < one.row;
       });
-      if (!isPixel) assertEquals(bytes[at], GAP, `byte ${at} of memory ${memory} is no pixel's`);
+      if (!isPixel) assertEquals(bytes[at], GAP, `byte ${at} of memory ${memory} is not a pixel's`);
     }
     return Uint8Array.from({ length: rows * row }, (_, i) => bytes[offset + Math.floor(i / row) * stride + i % row]);
   }

@@ -119,7 +119,7 @@ export function exportSyncFile(dmabuf: Fd, access: Access): Fd {
   return new Fd(answer[1]);
 }
 
-/** A fence of vgem's on any dma-buf, as of a device that reads or writes it until it is told to have done. */
+/** A fence of vgem's on any dma-buf, as of a device that reads or writes it until the test ends its work. */
 export class VgemFence implements Disposable {
   readonly #device = Fd.open("/dev/dri/card0");
   readonly #fence: number;

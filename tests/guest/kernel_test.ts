@@ -28,7 +28,7 @@ guestTest("the system's heap allocates a dma-buf that is zeroed", () => {
   assert(mapping.bytes.every((byte) => byte === 0));
 }, ["/dev/dma_heap/system"]);
 
-guestTest("a dma-buf that nobody uses exports a sync file that is signalled", () => {
+guestTest("an unused dma-buf exports a sync file that is signalled", () => {
   using memfd = makeMemfd(LENGTH);
   using dmabuf = makeUdmabuf(memfd, LENGTH);
   using fences = exportSyncFile(dmabuf, "write");

@@ -25,7 +25,7 @@ const say = async (what: string, more: Record<string, unknown> = {}) => {
 const [path] = Deno.args;
 using peer = connect(path, { contexts: [dmabuf] });
 using received = await peer.receive();
-if (!(received instanceof DmaBufTensor)) throw new Error("it is no tensor in a dma-buf");
+if (!(received instanceof DmaBufTensor)) throw new Error("it is not a tensor in a dma-buf");
 const inode = `${received.handle.identity}`;
 using cl = OpenCLContext.open({ platform: "Portable" });
 using graph = new MapperGraph([host, dmabuf, cl]);

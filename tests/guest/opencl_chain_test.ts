@@ -94,7 +94,7 @@ class Other implements AsyncDisposable {
     await this.#words.write(new TextEncoder().encode("go on\n"));
   }
 
-  /** Ends its input, and waits for its end; answers its exit code. */
+  /** Ends its input, and waits for its end; returns its exit code. */
   async end(): Promise<number> {
     await this.#words.close();
     return (await this.#process.status).code;

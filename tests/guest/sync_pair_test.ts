@@ -1,4 +1,7 @@
-/** A begin and an end of the CPU's access, beside C's, in the same boot: told, and not judged, for a guest has bad moments. */
+/**
+ * A begin and an end of the CPU's access, beside C's, in the same boot: reported, and not judged, because a guest has
+ * bad moments.
+ */
 import { assert } from "@std/assert";
 import { dmabuf } from "../../src/dmabuf/mod.ts";
 import { guestTest } from "./needs.ts";

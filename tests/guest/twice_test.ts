@@ -62,7 +62,7 @@ test("a dma-buf that Vulkan receives twice has one writer, and its parts lie in 
     assertEquals([all[0], all[PAGE], all[2 * PAGE]], [5, 7, 5]);
   }));
 
-test("one dma-buf is the same memory to Vulkan, to another device and to dmabuf, whoever has it first", async (vulkan) => {
+test("one dma-buf is the same memory to Vulkan, to another device and to dmabuf, in any order", async (vulkan) => {
   using other = VulkanContext.open();
   using graph = new MapperGraph([host, dmabuf, vulkan, other]);
   for (const [i, contexts] of [[vulkan, other, dmabuf], [dmabuf, vulkan, other], [other, dmabuf, vulkan]].entries()) {
@@ -137,7 +137,7 @@ guestTest(
     }),
 );
 
-test("what is no dma-buf, or a shorter one, does not reach Vulkan's driver", async (vulkan) => {
+test("anything but a dma-buf, or a shorter one, does not reach Vulkan's driver", async (vulkan) => {
   const [read, write] = raw.pipe();
   raw.close(write);
   using fds = new DisposableStack();
@@ -147,7 +147,7 @@ test("what is no dma-buf, or a shorter one, does not reach Vulkan's driver", asy
     [own(raw.memfd(PAGE, raw.SEALS.grow)), 0, "expected a dma-buf"],
     [own(raw.openFile("/etc/passwd", raw.OPEN.read)), 0, "expected a dma-buf"],
     [own(read), 0, "expected a dma-buf"],
-    [memory.fd, 4 * PAGE - 1, "said to have 20479 bytes, and its file has 16384"],
+    [memory.fd, 4 * PAGE - 1, "says that the memory has 20479 bytes, and its file has 16384"],
   ] as const;
   for (const [fd, offset, says] of lies) {
     await withProgram([vulkan], async (say) => {

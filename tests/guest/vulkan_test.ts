@@ -191,7 +191,7 @@ test("a VkFence is a sync file behind work, and a sync file is a fence", async (
   assertEquals(vulkan.queue.fence().reached(), true);
 });
 
-test("what is no sync file is refused: a driver would believe it, and never signal", ({ vulkan }) => {
+test("anything but a sync file is refused: a driver would believe it, and never signal", ({ vulkan }) => {
   using memfd = makeMemfd(4096);
   assertThrows(() => vulkan.importFence(memfd.fd), ArgumentError, "expected a sync file");
 });
@@ -221,7 +221,9 @@ test("a sync file of -1 is work that is over: the dma-buf gets no fence", async 
   });
 });
 
-/** Gives work to a dma-buf as a fence, and waits for it there; `tells` makes of the driver's sync file what it tells. */
+/**
+ * Gives work to a dma-buf as a fence, and waits for it there; `tells` makes what is reported of the driver's sync file.
+ */
 async function addWork(vulkan: VulkanContext, tells: (file: number) => number): Promise<{ fence: Fence }> {
   using buffer = dmabuf.allocate(WORDS);
   using work = new Work(vulkan);

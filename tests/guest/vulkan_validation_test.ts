@@ -8,7 +8,7 @@ const LAYER = "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.jso
 
 /**
  * lavapipe 25.0 does not fill VkDrmFormatModifierPropertiesList2EXT, by which the layer asks; to
- * VkDrmFormatModifierPropertiesListEXT it answers that images by modifiers can be copied.
+ * VkDrmFormatModifierPropertiesListEXT it reports that images by modifiers can be copied.
  */
 const MUTED = [
   "VUID-vkCmdClearColorImage-image-01993",

@@ -43,7 +43,7 @@ function* within(
   try {
     count = memory.readSync(new Uint8Array(chunk.buffer, chunk.byteOffset, length));
   } catch {
-    return; // pages that nobody can read: a guard
+    return; // pages that cannot be read: a guard
   }
   const read = chunk.subarray(0, (count ?? 0) >> 2);
   for (let i = read.indexOf(words[0]); i >= 0; i = read.indexOf(words[0], i + 1)) {

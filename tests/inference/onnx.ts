@@ -23,7 +23,7 @@ export interface OnnxValue {
   readonly name: string;
   readonly type: keyof typeof ONNX_TYPES;
   readonly shape: readonly (number | string)[];
-  /** What is no tensor: a sequence of them, a sparse one. */
+  /** Anything but a tensor: a sequence of them, a sparse one. */
   readonly other?: "sequence" | "sparse";
 }
 

@@ -52,10 +52,10 @@ forEachRuntime("compile() takes a path, a file: URL and bytes, and reads names, 
 
 forEachRuntime("compile() refuses texts, by name", SIGMOID, async ({ context }) => {
   const error = await assertRejects(() => context.compile(unary("Identity", "string", [2])), InteropError);
-  assertMatch(error.message, /^inputs\.x has texts, which no tensor has\./);
+  assertMatch(error.message, /^inputs\.x has strings, which no tensor has\./);
 });
 
-forEachRuntime("compile() of what is no model fails with the runtime's words", SIGMOID, async ({ context }) => {
+forEachRuntime("compile() of anything but a model fails with the runtime's words", SIGMOID, async ({ context }) => {
   await assertRejects(() => context.compile(new Uint8Array(100).fill(7)), NativeCallError, " failed with ");
 });
 

@@ -1,6 +1,6 @@
 /**
  * An OpenCL layer that makes PoCL, which aliases host memory, look like a device that does not: for tests that a proof
- * of aliasing can say no. What it does is told at the top of private_copy.c.
+ * of aliasing can say no. The top of private_copy.c says what it does.
  *
  * @example
  * ```ts ignore
@@ -34,7 +34,7 @@ const LIBRARY = `${BUILT}private_copy.so`;
  * Compiles C files of this folder with `cc`, into out/layer/, unless what is there is younger than the folder's files.
  *
  * @param output The name of the file to make; it appears whole, so that several processes may make it at once.
- * @param args What `cc` is told beside `-O1 -Wall -Werror -o`, the sources included.
+ * @param args The arguments of `cc` beside `-O1 -Wall -Werror -o`, the sources included.
  * @returns The path of the file.
  * @throws {Error} with the compiler's words, if it refuses.
  * @throws {Deno.errors.NotFound} if there is no `cc`.

@@ -1,6 +1,6 @@
 /**
  * The Level Zero drivers of the tests, which the loader finds by ZE_ENABLE_ALT_DRIVERS: one of the tests' own
- * (`driver/driver.c`), and the loader's null driver, which answers SUCCESS and does nothing.
+ * (`driver/driver.c`), and the loader's null driver, which returns SUCCESS and does nothing.
  *
  * @module
  */

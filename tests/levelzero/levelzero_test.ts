@@ -143,7 +143,7 @@ test("usm.attach() asks the driver where an address lies", () => {
   const beyond = assertThrows(() => context.usm.attach(memory.handle + 90n, { shape: [50], dtype: "u8" }), LayoutError);
   assertEquals(beyond.argument, "init");
   const foreign = assertThrows(() => other.usm.attach(memory.handle, BYTES), ArgumentError);
-  assertStringIncludes(foreign.message, "it is no unified memory of");
+  assertStringIncludes(foreign.message, "it is not unified memory of");
 });
 
 test("a kind that the device lacks is refused, and so is more than it takes", () => {
@@ -202,9 +202,9 @@ test("a kernel checks its arguments against the SPIR-V before any native call", 
   assertEquals(whole.bytes()[0], 1);
 });
 
-test("a program that is no SPIR-V, has no kernels, lacks one or takes what cannot be passed is refused", () => {
+test("a program that is not SPIR-V, has no kernels, lacks one or takes what cannot be passed is refused", () => {
   using context = open();
-  assertThrows(() => context.program(new Uint8Array(40)), ArgumentError, "it is no SPIR-V");
+  assertThrows(() => context.program(new Uint8Array(40)), ArgumentError, "it is not SPIR-V");
   assertThrows(() => context.program(spirvOf().slice(0, -3)), ArgumentError, "it is cut off, or damaged");
   assertThrows(() => context.program(spirvOf([])), ArgumentError, "it has no kernels");
   using program = context.program(spirvOf([

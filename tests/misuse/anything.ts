@@ -28,7 +28,7 @@ export const LONG_VALUES: readonly unknown[] = [
   })(),
 ];
 
-/** Calls each with all of that; whatever is thrown has to be typed, and told in a few lines. */
+/** Calls each with all of that; whatever is thrown has to be typed, with a message of a few lines. */
 export async function tryAll(calls: Readonly<Record<string, (x: never) => unknown>>): Promise<void> {
   const each = Object.entries(calls).flatMap(([name, call]) =>
     [...BAD, ...LONG_VALUES].map((value, i) =>
@@ -38,8 +38,8 @@ export async function tryAll(calls: Readonly<Record<string, (x: never) => unknow
   await tryEach(Object.fromEntries(each));
 }
 
-/** Calls each; whatever is thrown has to be typed, and told in a few lines. */
-export async function tryEach(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
+/** Calls each; whatever is thrown has to be typed, with a message of a few lines. */
+async function tryEach(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
   const wrong: string[] = [];
   for (const [name, call] of Object.entries(calls)) {
     try {

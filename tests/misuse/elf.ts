@@ -4,7 +4,7 @@
  * @module
  */
 
-/** A machine that nobody has at hand. */
+/** A machine that no test runs on. */
 export const EM_S390 = 22;
 
 /** The first 64 bytes of a library for a machine (e_machine), and nothing behind them. */

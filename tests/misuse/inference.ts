@@ -96,7 +96,7 @@ export function runtimeRows(runtime: RuntimeOfRows): Readonly<Record<string, Row
     },
     "a path that is another library": row(
       () => void open(`/nonesuch/${file}.so`),
-      wrong("library", new RegExp(`${file}\\.so\\S+ is open, and a process has one`), /Leave it out/),
+      wrong("library", new RegExp(`${file}\\.so\\S+ is open already, and a process can open only one`), /Leave it out/),
     ),
     "a library's folder in place of its path": {
       run: () => open(folder),
@@ -121,7 +121,7 @@ export function runtimeRows(runtime: RuntimeOfRows): Readonly<Record<string, Row
     "a model without bytes": row((context) => context.compile(new Uint8Array(0)), wrong("model", /it is empty/)),
     "a model of texts": row((context) => context.compile(unary("Identity", "string", [2])), {
       ...{ error: InteropError, api, fn: typeFn },
-      ...{ message: /inputs\.x has texts, which no tensor has/, hint: /Convert the model/ },
+      ...{ message: /inputs\.x has strings, which no tensor has/, hint: /Convert the model/ },
     }),
     "an input that is missing": row((context) => {
       using session = compile(context, ADD);
@@ -224,7 +224,7 @@ export function runtimeRows(runtime: RuntimeOfRows): Readonly<Record<string, Row
       (context) => context.attach(0x1000n),
       wrong("handle", /0x1000 cannot be read/, /Is the memory still there/, "process_vm_readv"),
     ),
-    "an owner that is no function": sessionRow(
+    "an owner that is not a function": sessionRow(
       ({ context, x }) => context.attach(x.handle, { owner: any(1) }),
       { error: ArgumentError, api: "core", argument: "owner", message: /expected a function/ },
     ),

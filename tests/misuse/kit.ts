@@ -63,7 +63,7 @@ export function judge(what: string, error: unknown, kinds: readonly Kind[] = [])
   if (error instanceof InteropError && error.codeName !== undefined) report.caught.push(error.codeName);
 }
 
-/** Wants a typed error, of one of these kinds where some are named; answers it. */
+/** Wants a typed error, of one of these kinds where some are named; returns it. */
 export function fails(what: string, action: () => unknown, ...kinds: readonly Kind[]): InteropError {
   try {
     action();
@@ -74,7 +74,7 @@ export function fails(what: string, action: () => unknown, ...kinds: readonly Ki
   throw new Error(`${what}: no error`);
 }
 
-/** Wants success or a typed error; answers what came of it. */
+/** Wants success or a typed error; returns what came of it. */
 export function safe<T>(what: string, action: () => T): T | undefined {
   try {
     return action();
@@ -88,7 +88,7 @@ export async function safely<T>(what: string, promise: Promise<T>): Promise<T | 
   return await promise.catch((error) => judge(what, error) as undefined);
 }
 
-/** Tries something; answers `"ok"`, or the error's class with the argument at fault, or its code. */
+/** Tries something; returns `"ok"`, or the error's class with the argument at fault, or its code. */
 export function outcome(action: () => unknown): string {
   try {
     action();

@@ -76,7 +76,7 @@ export function onBoth(v: Vision, use: (map: (tensor: HostTensor) => OpenCVTenso
   for (const to of ["mat", "umat"] as const) use((tensor) => mapTo(v, tensor, to), to);
 }
 
-/** Runs what ends in a ReallocatedError; answers what OpenCV has made. */
+/** Runs what ends in a ReallocatedError; returns what OpenCV has made. */
 export function resultOf(end: () => void): OpenCVTensor {
   try {
     end();

@@ -30,7 +30,7 @@ function searched(): string {
 /** How a row went. */
 export interface Outcome {
   readonly ended: Ended;
-  /** What its process told; undefined where it did not live to tell. */
+  /** What its process reported; undefined where it ended before that. */
   readonly report: Report | undefined;
 }
 

@@ -30,7 +30,7 @@ export function callable(exports: Exports): string[] {
   return [...functions, ...membersOf(exports).map(({ name }) => name)];
 }
 
-/** Wraps methods where they are; answers the exports with their functions wrapped. */
+/** Wraps methods where they are; returns the exports with their functions wrapped. */
 export function watch<E extends Exports>(exports: E): E {
   for (const { name, holder, key } of membersOf(exports)) {
     const known = watched.get(holder) ?? new Map<PropertyKey, string>();
@@ -93,7 +93,7 @@ function nameOf(key: PropertyKey): string {
   return typeof key === "symbol" ? `[${key.description}]` : String(key);
 }
 
-/** A function that is no class. */
+/** A function that is not a class. */
 function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   if (typeof value !== "function") return false;
   return Object.getOwnPropertyDescriptor(value, "prototype")?.writable ?? true;

@@ -88,11 +88,11 @@ test("allocate() of a context on a GPU says who allocates", ({ ort }) => {
   assertThrows(
     () => ort.allocate({ shape: [4], dtype: "f32" }),
     InteropError,
-    "Allocate it in the context that this one stands on",
+    "Allocate it in the context that this one was opened on",
   );
 });
 
-test("open() refuses a library without CUDA's provider, and what is no CudaContext", ({ cuda }) => {
+test("open() refuses a library without CUDA's provider, and anything but a CudaContext", ({ cuda }) => {
   const has = new Int32Array(Deno.UnsafePointerView.getArrayBuffer(asked().has_cuda!, 4));
   has[0] = 0;
   const error = assertThrows(() => OnnxRuntimeContext.open({ on: cuda }), InteropError);

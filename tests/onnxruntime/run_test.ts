@@ -115,7 +115,7 @@ testOf("a map of an output waits for the run, and throws its error", FAILS, asyn
 });
 
 for (const [other, type] of [["sequence", 2], ["sparse", 5]] as const) {
-  test(`compile() refuses an input that is no tensor, by name: ${other}`, async () => {
+  test(`compile() refuses an input that is not a tensor, by name: ${other}`, async () => {
     using ort = openOnnxRuntime();
     const value = { type: "f32", shape: [2] } as const;
     const model = onnxModel({
@@ -123,6 +123,6 @@ for (const [other, type] of [["sequence", 2], ["sparse", 5]] as const) {
       outputs: [{ ...value, name: "y" }],
       nodes: [{ op: "Identity", inputs: ["x"], outputs: ["y"] }],
     });
-    await assertRejects(() => ort.compile(model), InteropError, `inputs.z is no tensor (ONNXType ${type}).`);
+    await assertRejects(() => ort.compile(model), InteropError, `inputs.z is not a tensor (ONNXType ${type}).`);
   });
 }

@@ -4,7 +4,7 @@ import { LIBRARY } from "./open.ts";
 
 let create: ((message: Uint8Array<ArrayBuffer>) => bigint) | undefined;
 
-/** A new `OrtStatus`, which whoever reads it releases. */
+/** A new `OrtStatus`. The code that reads it releases it. */
 export function newStatus(): bigint {
   create ??= creator();
   return create(new TextEncoder().encode("a fault of the tests\0"));

@@ -47,7 +47,7 @@ function storeProgram(cl: OpenCLContext) {
   return cl.program(STORE.split("\n").filter((line) => hasDouble(cl) || !line.includes("double")).join("\n"));
 }
 
-/** Runs one of those kernels; answers what it stored. */
+/** Runs one of those kernels; returns what it stored. */
 function stored<D extends DType>(b: Bench, program: ReturnType<typeof storeProgram>, type: string, args: {
   dtype: D;
   lanes: number;

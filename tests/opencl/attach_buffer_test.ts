@@ -111,7 +111,7 @@ testEach("a layout that begins further in, or is shorter, has its bytes", (platf
   release(theirs);
 });
 
-testEach("what is no handle is refused", (platform) => {
+testEach("anything but a handle is refused", (platform) => {
   using cl = open(platform);
   for (const handle of [0n, -1n, 2n ** 64n, 2n ** 70n, 1, NaN, "1", null, undefined, {}]) {
     assertEquals(thrown(ArgumentError, () => cl.attach(handle as bigint, BYTES)).argument, "handle");

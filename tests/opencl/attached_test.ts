@@ -371,7 +371,7 @@ testEach("an attached event outlives its context's object", async (platform) => 
   assert(fence.reached());
 });
 
-testEach("what is no handle, or of another context, is refused", (platform) => {
+testEach("anything but a handle, or of another context, is refused", (platform) => {
   using b = bench(platform);
   using other = open(platform);
   // deno-lint-ignore no-explicit-any -- what JavaScript passes
@@ -406,7 +406,7 @@ testFailing("the end of a context fails what waits for a user event of others", 
   stranger.release(gate);
 });
 
-testEach("the process ends with attached events that nobody sets", async (platform) => {
+testEach("the process ends with attached events that are never set", async (platform) => {
   const lines = await linesOf(
     `
     const { opencl } = await import("${new URL("../../src/opencl/library.ts", import.meta.url)}");
@@ -444,6 +444,6 @@ test(
     stranger.release(userEvent, event);
     await fence.wait();
     using other = open("pocl");
-    other.queue.waitFor([]).waitSync(); // whoever is next releases what was left
+    other.queue.waitFor([]).waitSync(); // the next call releases what was left
   },
 );

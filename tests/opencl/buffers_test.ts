@@ -19,7 +19,7 @@ import { assertBytes, bench, filled, random, randomTensor, testEach, thrown } fr
 import { testLayered } from "./layered.ts";
 import { linesOf } from "./subprocess.ts";
 
-/** A tensor and where it begins, for kernels that are told. */
+/** A tensor and where it begins, for kernels that take both. */
 function baseOf(tensor: OpenCLTensor): KernelArgument[] {
   return [new BaseOf(tensor), BigInt(tensor.layout.byteOffset)];
 }

@@ -171,7 +171,7 @@ testEach(
   },
 );
 
-// NVIDIA's driver (580.159) answers a buffer of any length, of 2^50 bytes too.
+// NVIDIA's driver (580.159) returns a buffer of any length, even of 2^50 bytes.
 for (const platform of ALL.filter((each) => each !== "nvidia")) {
   test(`${platform}: more memory than the device takes is refused`, [platform], () => {
     using b = bench(platform);
@@ -181,7 +181,7 @@ for (const platform of ALL.filter((each) => each !== "nvidia")) {
   });
 }
 
-/** In a process of its own: what a context that nobody disposes leaves behind stays. */
+/** In a process of its own: what an undisposed context leaves behind stays. */
 const FORGET = `
 const warnings = [];
 console.warn = (message) => warnings.push(message);

@@ -30,7 +30,7 @@ testEach("open({ on }) is refused where a device reports no UUID and no PCI addr
   assertStringIncludes(error.message, `${device.name} reports no UUID, PCI address or render node`);
 });
 
-test("what is no list of devices is refused", ["pocl", "rusticl"], () => {
+test("anything but a list of devices is refused", ["pocl", "rusticl"], () => {
   const [pocl, rusticl] = [deviceOf("pocl"), deviceOf("rusticl")];
   const cases: [unknown, string][] = [
     [undefined, "devices"],

@@ -209,7 +209,7 @@ export function bench(platform: Platform): Bench {
   };
 }
 
-/** Bytes that nobody can have guessed. */
+/** Random bytes: no code can have guessed them. */
 export function random(byteLength: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(byteLength);
   for (let at = 0; at < byteLength; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));

@@ -37,7 +37,7 @@ test("what some formats are", [], () => {
   }
 });
 
-test("orders and types that do not go together, and what is no format, are refused", [], () => {
+test("orders and types that do not go together, and anything but a format, are refused", [], () => {
   const pairs = [["RGB", "UNORM_INT8"], ["BGRA", "FLOAT"], ["DEPTH", "SIGNED_INT8"], ["RGBA", "UNORM_SHORT_565"]];
   for (const [order, type] of pairs) {
     const error = thrown(ArgumentError, () => formatOf({ order, type } as OpenCLImageFormat));

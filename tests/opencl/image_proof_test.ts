@@ -53,7 +53,7 @@ testEach("no proof is tried where a pixel would not lie at a multiple of its siz
   }
 });
 
-testEach("what is not proven is no alias, and a proof leaves nothing behind", (platform) => {
+testEach("what is not proven is not an alias, and a proof leaves nothing behind", (platform) => {
   using cl = open(platform);
   const { format } = cl.image({ order: "R", type: "SIGNED_INT32" });
   const image: ImageShape = { type: "2D", extent: [8, 2, 1], pitch: { row: 32, slice: 64 } };

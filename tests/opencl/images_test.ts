@@ -134,7 +134,7 @@ testEach("an image and a buffer over the same bytes at a time are refused, in ei
   {
     using _buffer = b.graph.map(source, b.cl, { access: "read" });
     const { open, steps } = b.graph.explain(source, target, { access: "read" });
-    // Where images may lie over buffers, this one lies over that very buffer: it is no other object over the bytes.
+    // Where images may lie over buffers, this one lies over that very buffer: it is not another object over the bytes.
     if (open) assertEquals(steps.map(({ edge }) => edge), ["host→opencl", "opencl→opencl.image"]);
     else {
       const error = thrown(NoRouteError, () => b.graph.map(source, target, { access: "read", copy: "allow" }));
@@ -150,14 +150,14 @@ testEach("an image and a buffer over the same bytes at a time are refused, in ei
     thrown(NoRouteError, () => b.graph.map(source, signed, { access: "read" }));
     using part = source.slice(region(source.layout, [0, 0], [32, 64]), { access: "read" });
     thrown(NoRouteError, () => b.graph.map(part, target, { access: "read" }));
-    // Through the host, where nobody knows yet at which address the driver will show the image.
+    // Through the host, while it is unknown at which address the driver will show the image.
     thrown(NoRouteError, () => b.graph.map(image, b.cl, { access: "read" }));
     assert(!b.graph.explain(image, b.cl, { access: "read" }).open);
   }
   using _ = b.graph.map(source, b.cl);
 });
 
-testEach("what is no image of a format is refused, with the argument and what to do", (platform) => {
+testEach("anything but an image of a format is refused, with the argument and what to do", (platform) => {
   using b = bench(platform);
   const refusals: readonly (readonly [LayoutInit, string])[] = [
     [{ shape: [4, 4, 4], dtype: "i8" }, "dtype"],

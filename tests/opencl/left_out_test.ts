@@ -21,7 +21,7 @@ const BYTES = { shape: [64], dtype: "u8" } as const;
 /** How many events are alive. */
 const events = () => ledger.alive["opencl.cl_event"] ?? 0;
 
-/** Asks until it is reached: nobody else drives the simulated driver. */
+/** Asks until it is reached: nothing else drives the simulated driver. */
 async function reached(fence: Fence): Promise<void> {
   while (!fence.reached()) await new Promise((resolve) => setTimeout(resolve, 1));
 }

@@ -8,7 +8,7 @@ const MAPS = 100_000;
 /** Maps before the first look at memory: pools and caches have their size by then. */
 const WARM_UP = 5_000;
 
-/** More growth than this over all maps is no noise (one step of 8 MB is): it would be 160 bytes a map. */
+/** More growth than this over all maps is not noise (one step of 8 MB is): it would be 160 bytes a map. */
 const MOST_GROWTH = 16_000_000;
 
 function resident(): number {

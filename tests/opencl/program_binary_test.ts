@@ -95,7 +95,7 @@ testEach("not one flipped or missing byte reaches the driver", (platform) => {
   assertEquals(fine.kernelNames, ["k"]);
 });
 
-testEach("what is no binary is refused", (platform) => {
+testEach("anything but a binary is refused", (platform) => {
   using cl = open(platform);
   for (const bytes of [new Uint8Array(0), new Uint8Array(24), random(1000), new TextEncoder().encode(SOURCE)]) {
     assertEquals(thrown(BinaryError, () => cl.programFromBinary(bytes)).fault, "damaged");

@@ -30,7 +30,7 @@ function assertFills(cl: OpenCLContext, program: OpenCLProgram, seed: number): v
   assertBytes(bytes, filled(512, seed));
 }
 
-/** Builds it, and tells whether it was built anew. */
+/** Builds it, and returns whether it was built anew. */
 function isBuilt(cl: OpenCLContext, cache: Watched, source = SOURCE, options = ""): boolean {
   const before = cache.given.length;
   using program = cl.program(source, { cache, options });

@@ -261,7 +261,7 @@ testFailing("the event of a failed command is held until all that it waited for 
   assertEquals(ledger.alive["opencl.cl_event"], alive["opencl.cl_event"]);
 });
 
-testEach("many commands whose end nobody asks for: their events are let go of", (platform) => {
+testEach("many commands whose end is not asked for: their events are released", (platform) => {
   using b = bench(platform);
   for (let i = 0; i < 1000; i++) {
     using tensor = b.cl.allocate({ shape: [16], dtype: "u8" });
@@ -320,8 +320,8 @@ testFailing("disposing the context in the middle of it", async (platform) => {
 });
 
 /**
- * Commands that a driver puts into no queue: NVIDIA's (580.159) answers 0 for when, and when the one before was run;
- * Intel's (2026.2) answers a time before that of the one in front.
+ * Commands that a driver puts into no queue: NVIDIA's (580.159) reports 0 for when, and when the one before was run;
+ * Intel's (2026.2) reports a time before that of the one in front.
  */
 const UNTIMED: { readonly [platform: string]: readonly string[] } = { nvidia: ["migrate"], intel: ["marker"] };
 
@@ -353,7 +353,7 @@ for (const platform of ALL) {
       assert(earlier <= queued, `${name}: queued before the one in front of it`);
       assert(queued <= submitted && submitted <= started && started <= ended, name);
       assertEquals(queue.times(fence), { queued, submitted, started, ended });
-      earlier = platform === "rusticl" ? 0n : queued; // rusticl 22.3 answers 0, 1, 2, 3
+      earlier = platform === "rusticl" ? 0n : queued; // rusticl 22.3 reports 0, 1, 2, 3
       if (name === "kernel" && platform === "pocl") assert(ended > started);
     }
   });
@@ -385,7 +385,7 @@ testFailing(
     await rejection(NativeCallError, failed.wait());
     thrown(NativeCallError, () => queue.times(failed));
     thrown(InteropError, () => doomed[Symbol.dispose]());
-    queue.waitFor([]).waitSync(); // the queue's end tells what became of the last command
+    queue.waitFor([]).waitSync(); // the queue's end reports what became of the last command
     queue[Symbol.dispose]();
   },
 );

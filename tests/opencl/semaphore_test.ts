@@ -19,7 +19,7 @@ const BYTES = { shape: [4096], dtype: "u8" } as const;
 const INFO = "clGetSemaphoreInfoKHR";
 const RETAIN = "clRetainSemaphoreKHR";
 
-/** Asks until it is reached: nobody else drives the simulated driver. */
+/** Asks until it is reached: nothing else drives the simulated driver. */
 async function reached(fence: Fence): Promise<void> {
   while (!fence.reached()) await new Promise((resolve) => setTimeout(resolve, 1));
 }

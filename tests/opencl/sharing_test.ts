@@ -12,7 +12,7 @@ import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
 import { answers, type AskedDevice } from "../../src/opencl/devices/queries.ts";
 import { SHARING } from "../../src/opencl/devices/sharing.ts";
 
-/** A device that lists these extensions, answers these numbers, and refuses every other question. */
+/** A device that lists these extensions, reports these numbers, and refuses every other question. */
 function device(extensions: readonly string[], told: ReadonlyMap<number, readonly number[]>): AskedDevice {
   return {
     handle: 1n as ClDeviceId,

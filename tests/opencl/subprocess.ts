@@ -16,7 +16,7 @@ export async function runText(body: string, options: ModuleOptions = {}): Promis
   return await runModule(IMPORTS + body, options);
 }
 
-/** Runs a module's text, which has to end well; answers its lines. */
+/** Runs a module's text, which has to end well; returns its lines. */
 export async function linesOf(body: string, options: ModuleOptions = {}): Promise<string[]> {
   const { code, late, stdout, stderr } = await runText(body, options);
   assertEquals(

@@ -275,7 +275,7 @@ onDevices("system: a kernel has host memory by its own address", LACKS.system, (
 });
 
 onDevices(
-  "without system sharing, host memory is no shared memory, and the reason is said",
+  "without system sharing, host memory is not shared memory, and the reason is said",
   without(LACKS.system),
   (open) => {
     using cl = open();

@@ -387,7 +387,7 @@ testFailing(
     await last.wait().catch((error) => assertInstanceOf(error, InteropError));
     for (const tensor of [a, c]) await rejection(InteropError, tensor[Symbol.asyncDispose]());
     for (const queue of [two, third]) await queue[Symbol.asyncDispose]().catch(() => {});
-    // The first that asks this queue may be told of the failure; what comes after that is to be trusted.
+    // The first question to this queue may report the failure; what comes after that is to be trusted.
     await one.fence().wait().catch((error) => assertInstanceOf(error, InteropError));
     await one.waitFor([]).wait();
   },

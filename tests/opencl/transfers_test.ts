@@ -171,7 +171,7 @@ testEach("slices of one buffer: filled, copied to each other, migrated", (platfo
   const { tensor, bytes } = randomly(b.cl, { shape: [16, 100], dtype: "u8" });
   const expected = bytes.slice();
   {
-    // 1100 and 100 are no multiples of the sub-buffer alignment: the handle is the whole buffer's.
+    // 1100 and 100 are not multiples of the sub-buffer alignment: the handle is the whole buffer's.
     using upper = tensor.slice(region(tensor.layout, [1, 0], [4, 100]));
     using lower = tensor.slice(region(tensor.layout, [11, 0], [4, 100]));
     b.cl.queue.copy(upper, lower);

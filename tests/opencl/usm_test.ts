@@ -183,7 +183,7 @@ for (const kind of KINDS) {
     thrown(LayoutError, () => cl.usm.attach(memory.handle + 90n, { shape: [50], dtype: "u8" }));
     using other = host.allocate({ shape: [64], dtype: "u8" });
     const wrong = thrown(ArgumentError, () => cl.usm.attach(other.handle, { shape: [64], dtype: "u8" }));
-    assertStringIncludes(wrong.message, "it is no unified memory of");
+    assertStringIncludes(wrong.message, "it is not unified memory of");
     part[Symbol.dispose]();
     assertEquals(owners, ["over"]);
   });

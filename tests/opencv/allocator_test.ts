@@ -91,7 +91,7 @@ function takeDown(cv: OpenCVContext) {
   return pages;
 }
 
-testPages("allocator: what imread answers and what an operation makes can be used in place", () => {
+testPages("allocator: what imread returns and what an operation makes can be used in place", () => {
   using cv = OpenCVContext.open();
   using pages = cv.pageAllocator();
   using graph = new MapperGraph([host, cv]);

@@ -56,10 +56,10 @@ testMat("DL Streamer 2: the UV plane is not the Y plane", () => {
   assertEquals(chroma.address - luma.address, 96n * 64n);
   using copied = cv.mat.create({ shape: [32, 48, 2], dtype: "u8" });
   cv.copyTo(chroma, copied);
-  assert(bytesAt(copied.address, 3072).every((byte) => byte === 2), "these are no bytes of the UV plane");
+  assert(bytesAt(copied.address, 3072).every((byte) => byte === 2), "these are not bytes of the UV plane");
 });
 
-testMat("DL Streamer 2: an address that comes again is no old map", () => {
+testMat("DL Streamer 2: an address that comes again is not an old map", () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
   const seen = new Set<bigint>();

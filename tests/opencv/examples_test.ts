@@ -20,7 +20,7 @@ testUMat("examples: opencv-shared-memory shows each fault, and the program that 
   const faults = lines.filter((line) => line.startsWith("fault"));
   assertEquals(faults.length, 5);
   const [noAccess, early, step, ignored, reallocated] = lines.filter((line) => line.includes("raw:"));
-  assertStringIncludes(noAccess, "clEnqueueMapBuffer answers CL_INVALID_OPERATION (-59)");
+  assertStringIncludes(noAccess, "clEnqueueMapBuffer returns CL_INVALID_OPERATION (-59)");
   assertStringIncludes(
     early,
     "the host reads 0 (it was 0); when the queue is finished, 200; once the buffer is mapped, 200",

@@ -142,7 +142,7 @@ testMat("files: the error of a cut TIFF says what is missing", () => {
   const file = tiff({ samples: 3, planar: true }, 50, 40);
   const error = thrown(NativeCallError, () => cv.imdecode(file.slice(0, file.length / 2)));
   assertEquals([error.api, error.fn], ["opencv", "imdecode"]);
-  assertStringIncludes(error.message, "is no whole image: its strip 7 of 15 ends beyond the file");
+  assertStringIncludes(error.message, "is not a whole image: its strip 7 of 15 ends beyond the file");
   const table = tiff({ samples: 1, palette: "behind" }, 50, 40);
   assertStringIncludes(
     thrown(NativeCallError, () => cv.imdecode(table.slice(0, -1))).message,
@@ -215,7 +215,7 @@ testMat(
         const error = thrown(NativeCallError, () => cv.imdecode(file));
         assertStringIncludes(
           error.message,
-          `is no whole image: ${what.startsWith("does") ? `its header ${what}` : what}`,
+          `is not a whole image: ${what.startsWith("does") ? `its header ${what}` : what}`,
         );
       }
     }),
@@ -308,7 +308,7 @@ testMat("files: what a format cannot hold is a typed error, and leaves no tempor
     assertStringIncludes(error.message, "as .jp2");
   }));
 
-/** Formats that OpenCV can read, and not write: what tells each, and where. */
+/** Formats that OpenCV can read, and not write: the bytes that identify each, and where. */
 const FOREIGN = [["DICM", 128], ["NITF", 0], ["DTED", 140]] as const;
 
 testMat(

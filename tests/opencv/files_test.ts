@@ -1,4 +1,4 @@
-// Image files: read and written by OpenCV, or from and into memory; what is no image; what Deno does not permit.
+// Image files: read and written by OpenCV, or from and into memory; anything but an image; what Deno does not permit.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { AccessError, ArgumentError, host, LayoutError, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
@@ -127,7 +127,7 @@ testMat("files: an image that OpenCV has made is mapped as any other, and lives 
   assertEquals(ledger.alive, before);
 });
 
-testMat("files: what is no image, or only a part of one, is an error that says so", async () => {
+testMat("files: anything but an image, or only a part of one, is an error that says so", async () => {
   using cv = OpenCVContext.open();
   const photo = Deno.readFileSync(PHOTO);
   using image = imageOf(cv, [20, 30, 3]);

@@ -229,7 +229,7 @@ testMat("mat: layouts that OpenCV cannot have are refused, each with a sentence"
   }
 });
 
-testMat("mat: its memory can be made page-aligned here, and belongs to whoever maps it", () => {
+testMat("mat: its memory can be made page-aligned here, and belongs to the program that maps it", () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
   using mat = cv.mat.create({ shape: [480, 640, 3], dtype: "u8" });
@@ -277,7 +277,7 @@ testMat("mat: the memory of a foreign Mat stays for as long as a peer has it", (
   peer.bytes().fill(1);
 });
 
-testMat("mat: what is no Mat cannot be attached to", () => {
+testMat("mat: anything but a Mat cannot be attached to", () => {
   using cv = OpenCVContext.open();
   const junk = new DataView(new ArrayBuffer(Mat.size));
   const empty = new DataView(new ArrayBuffer(Mat.size));

@@ -30,7 +30,7 @@ interface Arrays {
 type Row = readonly [call: (arrays: Arrays) => unknown, argument: string, kind?: typeof ArgumentError];
 
 const ROWS: readonly Row[] = [
-  // What is no Mat, or not fit for the function.
+  // Anything but a Mat, or not fit for the function.
   [({ cv, grey }) => cv.Canny(null as Anything, grey, 1, 2), "src"],
   [({ cv, grey }) => cv.Canny(grey, {} as Anything, 1, 2), "dst"],
   [({ cv, grey }) => cv.Canny(new Proxy(grey, {}), grey, 1, 2), "src"],

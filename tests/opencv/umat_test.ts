@@ -47,7 +47,7 @@ testUMat("umat: the graph finds the route from host memory, and OpenCV's writes 
   }
 });
 
-testUMat("umat: the cl_mem is the buffer's own; nobody else has it before or after", () => {
+testUMat("umat: the cl_mem is the buffer's own; it has no other holder before or after", () => {
   using cl = openPoCL();
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cl, cv]);

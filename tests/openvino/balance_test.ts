@@ -31,7 +31,7 @@ setTap((api, functions) => {
   );
 });
 
-test("what a session makes natively is freed, also by runs that fail and outputs that nobody takes", async () => {
+test("what a session makes natively is freed, also after runs that fail and outputs that are not taken", async () => {
   {
     using ov = openOpenVINO();
     using graph = new MapperGraph([host, ov]);

@@ -130,7 +130,7 @@ test("preprocess converts dtype, layout, color, size, mean and scale in the mode
   assertEquals(ov.bytesCopied, 0);
 });
 
-test("preprocess of an input that the model lacks, or a layout that is none, fails with OpenVINO's words", () => {
+test("preprocess of an input that the model lacks, or of an invalid layout, fails with OpenVINO's words", () => {
   using ov = openOpenVINO();
   for (const preprocess of [{ z: { dtype: "u8" } }, { x: { layout: "N??!" } }] as const) {
     assertThrows(() => ov.compileSync(PLANAR, { preprocess }), NativeCallError, "ov_");

@@ -58,13 +58,13 @@ test("map() refuses buffers of another cl_context, and parts of a cl_mem", (cl) 
   using ov = OpenVINOContext.open({ library: simulated(), on: cl });
   using graph = new MapperGraph([host, cl, other, ov]);
   using pixels = other.allocate({ shape: [64], dtype: "f32" });
-  assertStringIncludes(String(graph.explain(pixels, ov)), "it is memory of another context than");
+  assertStringIncludes(String(graph.explain(pixels, ov)), "it belongs to another context than");
   using buffer = cl.allocate({ shape: [64], dtype: "f32" });
   using part = buffer.slice({ shape: [2], dtype: "f32", byteOffset: 4 });
   assertThrows(() => graph.map(part, ov), LayoutError, "it begins at byte 4 of its cl_mem.");
 });
 
-test("allocate() of a context on a GPU says who allocates, and open() refuses what is no OpenCLContext", (cl) => {
+test("allocate() of a context on a GPU says who allocates, and open() refuses anything but an OpenCLContext", (cl) => {
   using ov = OpenVINOContext.open({ library: simulated(), on: cl });
   assertThrows(
     () => ov.allocate({ shape: [4], dtype: "f32" }),

@@ -102,7 +102,7 @@ test("map() refuses all but surfaces of NV12 on the same display, and says what 
   using other = VaapiContext.open({ node: NODE });
   using apart = new MapperGraph([other, ov]);
   using there = other.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));
-  assertThrows(() => apart.map(there, ov), NoRouteError, "it is memory of another context than the one that models");
+  assertThrows(() => apart.map(there, ov), NoRouteError, "it belongs to another context than the one in which models");
   using rgba = va.allocateFrame(imageInfo({ format: "RGBA", width: WIDTH, height: HEIGHT }));
   assertThrows(() => graph.map(rgba, ov), NoRouteError, "OpenVINO takes surfaces of NV12, as whole frames.");
   using surface = va.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));
@@ -118,8 +118,8 @@ test("a surface's planes have no address and no parts, and do not go to the CPU 
   assertThrows(() => luma.address, InteropError, "only the driver knows where a surface's bytes lie");
   assertThrows(() => luma.slice({ shape: [2, WIDTH], dtype: "u8" }), LayoutError, "a surface's plane has no parts.");
   luma.borrow("read")[Symbol.dispose]();
-  assertThrows(() => graph.map(x, host), NoRouteError, "of which OpenVINO shows the CPU nothing");
-  assertThrows(() => graph.map(luma, host), NoRouteError, "of which OpenVINO shows the CPU nothing");
+  assertThrows(() => graph.map(x, host), NoRouteError, "whose bytes OpenVINO does not show to the CPU");
+  assertThrows(() => graph.map(luma, host), NoRouteError, "whose bytes OpenVINO does not show to the CPU");
 });
 
 test("run() refuses a frame of another size, before any native call", ({ va, graph, ov }) => {
@@ -160,7 +160,7 @@ test("explain() says why a context on the CPU takes no surface, and no cl_mem", 
   using graph = new MapperGraph([va, ov]);
   using surface = va.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));
   const said =
-    "models of this context do not run in the one that the memory is of. Open one on it: OpenVINOContext.open";
+    "models in this context do not run in the context that the memory belongs to. Open one on it: OpenVINOContext.open";
   assertStringIncludes(String(graph.explain(surface, ov)), said);
   assertEquals(ov.closedRemote.remedy, "Open one on it: OpenVINOContext.open({ on }).");
 });

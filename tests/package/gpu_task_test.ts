@@ -83,7 +83,7 @@ Deno.test("gpu task: what compute-sanitizer reports", () => {
   assertEquals(foundBy("racecheck", "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"), []);
 });
 
-Deno.test("gpu task: a tool that has checked nothing is no success", () => {
+Deno.test("gpu task: a tool that has checked nothing is not a success", () => {
   const nothing =
     "========= COMPUTE-SANITIZER\n========= Target application terminated before first instrumented API call\n";
   assertEquals(foundBy("initcheck", nothing), [
@@ -92,7 +92,7 @@ Deno.test("gpu task: a tool that has checked nothing is no success", () => {
   assertEquals(foundBy("memcheck", ""), ["memcheck has checked nothing: its log is empty"]);
 });
 
-Deno.test("gpu task: what is not here is counted by its reason, and nothing passed is no success", () => {
+Deno.test("gpu task: what is not here is counted by its reason, and nothing passed is not a success", () => {
   const two = "cuda: peers (not here: needs 2 GPUs)";
   const outcome = outcomeOf([{ passed: ["a"], failed: [], skipped: [two, two] }]);
   assertEquals(outcome, {
@@ -126,7 +126,7 @@ Deno.test("gpu task: what a tool has started ends with it, where its time is up"
     const child = Number(stdout);
     assert(child > 0, stdout);
     const stat = () => Deno.readTextFile(`/proc/${child}/stat`).catch(() => "gone");
-    const over = /^gone$|\) Z /; // where nobody reaps, it is left as a zombie
+    const over = /^gone$|\) Z /; // without a reaper it is left as a zombie
     for (let tries = 0; tries < 30_000 && !over.test(await stat()); tries++) {
       await new Promise((go) => setTimeout(go, 1));
     }

@@ -1,4 +1,4 @@
-// Examples that need a GPU or a driver are marked ```ts ignore, and nobody runs them here: their types are checked.
+// Examples that need a GPU or a driver are marked ```ts ignore, and do not run here: their types are checked.
 
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
@@ -8,7 +8,7 @@ import { deno, ROOT, temporaryFolder } from "./project.ts";
 /** Where they stand alone; elsewhere they use what they do not declare. */
 const PLACES = ["README.md", "docs", "src/cuda", "src/opencv/gpu_mat.ts", "src/pipeline"];
 
-/** What stands for a package that is no dependency. */
+/** What stands for a package that is not a dependency. */
 const NODE_AV = new URL("../ffmpeg/node_av.ts", import.meta.url).href;
 
 /** One of them, by the file and line that it begins in. */

@@ -36,7 +36,7 @@ function nameOf(url: string): string {
 /**
  * Every import of the named modules (other files among them are passed over). `deno info --json` is asked, since it is
  * the parser that runs them: it sees multi-line imports, re-exports, `import()` with a literal and types in JSDoc, is
- * not fooled by comments and strings, resolves each specifier, and tells `import type` from an import of code.
+ * not fooled by comments and strings, resolves each specifier, and distinguishes `import type` from an import of code.
  */
 export async function importsOf(files: readonly string[]): Promise<Import[]> {
   await using folder = await temporaryFolder();

@@ -5,7 +5,7 @@ import { basename } from "@std/path";
 import { circlesOf } from "./circles.ts";
 import { filesUnder, type Import, importsOf, loadedBy } from "./modules.ts";
 
-/** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
+/** Rooms of src/ that are not an API; `src/host` is an API, the only one that mod.ts loads. */
 const SHARED = [
   "src/core",
   "src/gl",

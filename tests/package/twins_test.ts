@@ -1,5 +1,5 @@
-// What is still written once per API, with its places. A list may only become shorter: nobody writes a mechanism once more,
-// and whoever folds a place takes it off.
+// What is still written once per API, with its places. A list may only become shorter: no mechanism is written once
+// more, and a change that folds a place takes it off.
 
 import { assertEquals } from "@std/assert";
 import { join, relative } from "@std/path";

@@ -102,7 +102,7 @@ test("a slot that a promise holds is not written again before that settles", asy
         await new Promise((resolve) => setTimeout(resolve, 2));
         return view[0] as number;
       }, { access: "read" });
-      reads.push(read); // nobody waits for it here
+      reads.push(read); // it is not awaited here
     },
   });
   await pipeline(numbered(9), doubling(), lends, { frames: 2 }).run();

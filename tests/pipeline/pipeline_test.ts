@@ -323,7 +323,7 @@ test("a flow that forgets frames is named in a warning, and they are disposed", 
   assertEquals(warnings, ["samepage: forgetful has forgotten 2 frames: it neither passed them on nor disposed them."]);
 });
 
-Deno.test("pipeline() refuses what is no stage, and stages in the wrong place", () => {
+Deno.test("pipeline() refuses anything but a stage, and stages in the wrong place", () => {
   const { sink } = noted();
   assertThrows(() => pipeline(7 as never), ArgumentError, "stages");
   assertThrows(() => pipeline(numbered(1), {} as never, sink), ArgumentError, "stages");
@@ -365,7 +365,7 @@ test("run() of a pipeline whose last stage is a flow disposes what comes out", a
   assertEquals((await pipeline(numbered(3), taking(9)).run()).frames, 3);
 });
 
-test("a flow that takes no more ends the stages before it, and what they have is given back", async () => {
+test("a flow that stops taking frames ends the stages before it, and what they have is given back", async () => {
   const warnings = await warningsOf(async () => {
     for (const count of [0, 1]) {
       for (const before of [() => taking(9), () => new TransformStream<Frame, Frame>(), latest]) {
@@ -388,7 +388,7 @@ test("Pipeline.figures are those of the run that is under way", async () => {
   assertEquals(seen, [0, 1, 2]);
 });
 
-test("new Source(), new Transform() and tee() name what is no function, no generator and no list", async () => {
+test("new Source(), new Transform() and tee() name anything but a function, a generator or a list", async () => {
   const array = new Source({ name: "array", frames: () => [] as never });
   const error = await assertRejects(() => pipeline(array, noted().sink).run(), StageError, "async generator");
   assert(error.cause instanceof ArgumentError);
@@ -447,7 +447,7 @@ test("a transform allocates once for each size, where two sizes take turns", asy
   assertEquals([figures.frames, allocated], [20, 4]);
 });
 
-test("a transform gives the memory of sizes back that come no more", async () => {
+test("a transform gives back the memory of sizes that no longer come", async () => {
   const frames: Frame[] = [];
   let most = 0;
   const source = new Source({

@@ -69,7 +69,7 @@ interface Frames {
   readonly isShared: boolean;
   /** Each is later than the one before. */
   readonly inTime: boolean;
-  /** They are no part of pictures that another branch may have on the device. */
+  /** They are not part of pictures that another branch may have on the device. */
   readonly isWhole: boolean;
 }
 
@@ -424,7 +424,7 @@ class Program {
       if (!signal.aborted) this.#fault.controller.abort(new Error("the other side has failed"));
     };
     await Promise.all([writing, reading].map((one) => one.run().catch(stop)));
-    // What the fault has made of the other side is no outcome.
+    // What the fault has made of the other side is not an outcome.
     if (errors.length > 0) throw errors.find((error) => error instanceof StageError) ?? errors[0];
   }
 

@@ -92,11 +92,11 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
   Deno.writeTextFileSync(`${folder}/two.cl`, "kernel void a(global uchar *x) {} kernel void b(global uchar *x) {}");
   Deno.writeFileSync(`${folder}/sigmoid.onnx`, unary("Sigmoid", "f32", [1, 4]));
   const mistakes: readonly (readonly [args: string[], code: number, says: RegExp])[] = [
-    [["run"], 2, /^Write run, and one clip\. --help names the rest\.$/m],
-    [["play", source], 2, /^Write run, and one clip\. --help names the rest\.$/m],
-    [["run", source, "--filtre=x.cl"], 2, /^What is --filtre=x\.cl\? --help names what there is\.$/m],
-    [["run", source, "--out"], 2, /^What is --out\? --help names what there is\.$/m],
-    [["run", source, "--frames=none"], 2, /--frames: a number/],
+    [["run"], 2, /^Expected run and one clip\. --help shows the usage\.$/m],
+    [["play", source], 2, /^Expected run and one clip\. --help shows the usage\.$/m],
+    [["run", source, "--filtre=x.cl"], 2, /^Expected an option as --help shows it, got --filtre=x\.cl\.$/m],
+    [["run", source, "--out"], 2, /^Expected an option as --help shows it, got --out\.$/m],
+    [["run", source, "--frames=none"], 2, /--frames: expected a number/],
     [["run", source, "--codec=mpeg4"], 2, /^--codec does nothing without --out\.$/m],
     [["run", `${folder}/none.mp4`], 1, /none\.mp4: there is no such file\.$/m],
     [["run", source, `--filter=${folder}/none.cl`], 1, /none\.cl has no kernel\.$/m],
@@ -106,9 +106,9 @@ test("the command has a sentence for each mistake", LIBRARY !== undefined, async
       /two\.cl has several kernels: say which with --kernel=a, or --kernel=b/,
     ],
     [["run", source, `--filter=${folder}/two.cl`, "--kernel=c"], 1, /there is no kernel "c"/],
-    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: a model is a file of \.onnx/],
-    [["run", source, `--detect=${folder}/sigmoid.onnx`], 1, /the model makes no map of probabilities/],
-    [["run", folder], 1, /is no file\.$/m],
+    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: expected an \.onnx file/],
+    [["run", source, `--detect=${folder}/sigmoid.onnx`], 1, /expected a model that makes a map of probabilities/],
+    [["run", folder], 1, /is not a file\.$/m],
   ];
   const outcomes: Awaited<ReturnType<typeof command>>[] = [];
   for (const [args] of mistakes) outcomes.push(await command(...args));

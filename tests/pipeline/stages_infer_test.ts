@@ -202,7 +202,7 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
     await assertRejects(
       () => confidences(infer(session, { ...OPTIONS, batch: 2 }), 1),
       StageError,
-      "the model's input x takes 1 frames at a time, and not 2",
+      "the model's input x takes 1 frames at a time, got 2",
     );
     const known = infer(session, { ...OPTIONS, shapes: (): Record<string, number[]> => ({ x: [1, 4] }) });
     assertClose(await confidences(known, 3), 3);

@@ -262,24 +262,28 @@ test("toArray() lends the bytes until Python has no reference left, also to a vi
   assert(await until(() => ledger.alive["native.flag"] === undefined), "a flag stays");
 });
 
-test("toArray() gives the bytes back where the library takes them not, and where nobody does", ["numpy"], () => {
-  const python = Python.open();
-  using tensor = host.allocate({ shape: [8], dtype: "f32" });
-  python.run(`
+test(
+  "toArray() gives the bytes back where the library does not take them, and where no library does",
+  ["numpy"],
+  () => {
+    const python = Python.open();
+    using tensor = host.allocate({ shape: [8], dtype: "f32" });
+    python.run(`
 import numpy, sys, types
 kept = []
 sys.modules['cupy'] = types.SimpleNamespace(from_dlpack=lambda lent: consume(lent))`);
-  for (const consume of ["lambda lent: None", "lambda lent: 1 / 0", "lambda lent: kept.append(lent) or 1"]) {
-    python.run(`consume = ${consume}`);
-    const result = attempt(() => python.toArray(tensor, "cupy"));
-    if (result instanceof PythonObject) result[Symbol.dispose]();
-    tensor.view()[0] = 1;
-  }
-  const late = assertThrows(() => python.run("numpy.from_dlpack(kept[0])"), PythonError);
-  assertEquals(late.type, "BufferError");
-  python.run("del kept");
-  assertEquals(ledger.alive["python.PyObject"], undefined);
-});
+    for (const consume of ["lambda lent: None", "lambda lent: 1 / 0", "lambda lent: kept.append(lent) or 1"]) {
+      python.run(`consume = ${consume}`);
+      const result = attempt(() => python.toArray(tensor, "cupy"));
+      if (result instanceof PythonObject) result[Symbol.dispose]();
+      tensor.view()[0] = 1;
+    }
+    const late = assertThrows(() => python.run("numpy.from_dlpack(kept[0])"), PythonError);
+    assertEquals(late.type, "BufferError");
+    python.run("del kept");
+    assertEquals(ledger.alive["python.PyObject"], undefined);
+  },
+);
 
 function attempt(use: () => unknown): unknown {
   try {

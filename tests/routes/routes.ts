@@ -92,7 +92,7 @@ export function openclNodes(name: string, cl: OpenCLContext): Node[] {
   ];
 }
 
-/** Its buffers and images alone: what a guest adds is no memory by pointers. */
+/** Its buffers and images alone: what a guest adds is not memory by pointers. */
 export function openclObjects(name: string, cl: OpenCLContext): Node[] {
   const image = cl.image({ order: "R", type: "UNSIGNED_INT8" });
   return [

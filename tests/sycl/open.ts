@@ -44,7 +44,7 @@ export async function openSycl(): Promise<string | undefined> {
   return missing;
 }
 
-/** Has this process find the stand-in, which was built: whoever asks for DPCTL by its name gets this. */
+/** Has this process find the stand-in, which was built: a load of DPCTL by its name gets this. */
 export function useStandIn(): void {
   Deno.dlopen(STAND_IN, {});
 }

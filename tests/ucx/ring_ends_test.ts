@@ -159,7 +159,7 @@ ucxTest("ring: with the end of a reader, what had come and was not read is dropp
   let left = 0;
   const reader = await open(rings, path);
   await ring.joined();
-  Messages.prototype.next = () => undefined; // nobody looks
+  Messages.prototype.next = () => undefined; // no notice is read
   calls.ucp_tag_probe_nb = (...of) => {
     const found = probe(...of);
     if (found !== 0n) left++;

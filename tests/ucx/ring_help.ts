@@ -50,7 +50,7 @@ export function open(rings: UcxRings, address: string): Promise<RingReader<HostF
   return rings.open<HostFrame>(address, { contexts: [host] });
 }
 
-/** A port of 127.0.0.1 on which nobody listens. */
+/** A port of 127.0.0.1 on which no process listens. */
 export function unusedPort(): string {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return `${(listener.addr as Deno.NetAddr).port}`;

@@ -163,7 +163,7 @@ function pair(): readonly [Conn, Conn] {
   return [end(there.readable, back.writable), end(back.readable, there.writable)];
 }
 
-Deno.test(`assertKnown() lets nobody in by ${COUNT} changed proofs`, async () => {
+Deno.test(`assertKnown() refuses ${COUNT} changed proofs`, async () => {
   const secret = secretOf(new TextEncoder().encode(SECRET));
   let refused = 0;
   for (let i = 0; i < COUNT; i++) {

@@ -276,7 +276,7 @@ ucxTest("ring: frames that lie in several ways make no ring", async () => {
   for (const frame of frames) frame[Symbol.dispose]();
 });
 
-ucxTest("ring: a secret lets in who knows it, and nobody else", async () => {
+ucxTest("ring: a secret admits readers that know it, and no others", async () => {
   await using ucx = UcxContext.open({ transports: ["tcp"] });
   const port = unusedPort();
   await using ring = create(ucx.rings({ secret: SECRET }), port, 2);
@@ -304,7 +304,7 @@ ucxTest("ring: the end of a context is the end of its rings", async () => {
   assertThrows(() => create(rings, freshPath(), 2), DisposedError);
 });
 
-ucxTest("ring: no frames make no ring, and nobody is where nobody listens", async () => {
+ucxTest("ring: no frames make no ring, and an address without a listener is refused", async () => {
   const { ucx: _ucx, rings } = openRings(["tcp"]);
   await using _ = _ucx;
   assertThrows(() => rings.create(freshPath(), { frames: [] }), ArgumentError, "expected 2 to 1024 frames");

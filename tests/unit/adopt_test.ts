@@ -473,7 +473,7 @@ Deno.test(
     const ended: string[] = [];
     const attach = (name: string, start: number, end: number) =>
       attaching({ owner: () => void ended.push(name) }, () => attachedAt(start, end));
-    using own = attachedAt(0, 64); // samepage's: nobody attached it
+    using own = attachedAt(0, 64); // samepage's: it was not attached
     const [front, back, middle] = [attach("front", 0, 16), attach("back", 16, 32), attach("middle", 8, 24)];
     assertStrictEquals(front.grant.allocation, own.grant.allocation);
     const unowned = attaching({}, () => attachedAt(15, 16));

@@ -41,7 +41,7 @@ Deno.test(
 Deno.test(
   "adopt() finds the block that any byte of the range belongs to, and makes one where there is none",
   withEmptyLedger(() => {
-    const address = 2n ** 46n; // it is read by nobody
+    const address = 2n ** 46n; // it is never read
     const known = new Allocation({ kind: "test.block", address, byteLength: 64, free() {} });
     const made: Block = { kind: "test.block", address: address - 64n, byteLength: 64, free() {} };
     join(known);

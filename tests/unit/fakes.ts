@@ -61,7 +61,7 @@ interface Imported {
   isReleased: boolean;
 }
 
-/** The semaphores behind fds that nobody has imported yet. */
+/** The semaphores behind fds that were not imported yet. */
 const sent = new Map<number, Semaphore>();
 
 function exported(semaphore: Semaphore): number {

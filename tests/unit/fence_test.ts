@@ -174,7 +174,7 @@ Deno.test("a signal stops the waiting, not the work", async () => {
   await fence.wait({ signal: new AbortController().signal });
 });
 
-Deno.test("a failure after the signal is nobody's unhandled rejection", async () => {
+Deno.test("a failure after the signal is not an unhandled rejection", async () => {
   const work = new FakeWork("device", new Error("too late"));
   const aborter = new AbortController();
   const waited = assertRejects(() => work.fence.wait({ signal: aborter.signal }));

@@ -1,4 +1,5 @@
-// Regular files: written whole or not at all, read up to a limit; what is no regular file is refused, and never waited for.
+// Regular files: written whole or not at all, read up to a limit; anything but a regular file is refused, and never
+// waited for.
 
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { isMissing, readRegularFile, writeRegularFile } from "../../src/core/files.ts";

@@ -35,7 +35,7 @@ const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[
 };
 const names = Object.keys(FORMATS) as ImageFormat[];
 
-/** Pixels that are no picture's, with their names in drm_fourcc.h. */
+/** Pixels that are not a picture's, with their names in drm_fourcc.h. */
 const PIXELS: readonly (readonly [...Parameters<typeof pixelFormat>, drm: string])[] = [
   ["r", "unorm16", "R16"],
   ["rg", "unorm8", "GR88"],

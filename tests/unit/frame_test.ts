@@ -199,7 +199,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a forgotten frame whose planes have all been disposed is no reason to warn",
+  "a forgotten frame whose planes have all been disposed is not a reason to warn",
   withEmptyLedger(async () => {
     const warnings = await warningsOf(async () => {
       (() => {

@@ -171,7 +171,7 @@ Deno.test(
   }),
 );
 
-/** Images of which an experiment tells whether both devices see one memory. */
+/** Images of which an experiment shows whether both devices see one memory. */
 function judged(kind: string, memory: Uint8Array) {
   const made = contextOf<number>(kind, {
     exports: [],

@@ -252,7 +252,7 @@ Deno.test("pictures: a shape says their size and layers, and channels may be lef
   }
 });
 
-Deno.test("layout() of other shapes, strides, offsets and dtypes of as many bytes is no earlier one", () => {
+Deno.test("layout() of other shapes, strides, offsets and dtypes of as many bytes is not an earlier one", () => {
   const few = [
     { shape: [2, 3], dtype: "u16" },
     { shape: [3, 2], dtype: "u16" },

@@ -228,7 +228,7 @@ lineTest("a maker that cannot release its own object leaves no imports of it", (
 });
 
 for (const kind of ["binary-fd", "shared timeline-fd"] as const) {
-  lineTest(`a ${kind} whose signal was submitted, and could not be flushed, is signalled by nobody twice`, () => {
+  lineTest(`a ${kind} whose signal was submitted, and could not be flushed, is not signalled twice`, () => {
     using _open = { [Symbol.dispose]: offerSemaphores(new FakeMaker()) };
     const [from, to] = [new FakeDriver("one", kind), new FakeDriver("other", kind)];
     const [one, other] = [from.line(), to.line()];
@@ -412,7 +412,7 @@ lineTest("a failure crosses to another line of the driver on the device", () => 
   assertStrictEquals(assertThrows(() => tensor[Symbol.dispose]()), failure);
 });
 
-lineTest("a failure that was seen before another line used the bytes is told all the same", () => {
+lineTest("a failure that was seen before another line used the bytes is reported all the same", () => {
   const failure = new Error("the kernel failed");
   const [one, other] = linesOf(new FakeDriver(), 2);
   const tensor = bytes();
@@ -423,7 +423,7 @@ lineTest("a failure that was seen before another line used the bytes is told all
   assertStrictEquals(assertThrows(() => tensor[Symbol.dispose]()), failure);
 });
 
-lineTest("a failure behind which a line stood already is told, though the line had failed before", () => {
+lineTest("a failure behind which a line stood already is reported, though the line had failed before", () => {
   const failure = new Error("the kernel failed");
   const [one, other] = linesOf(new FakeDriver(), 2);
   const [tensor, another] = [bytes(), bytes()];
@@ -436,7 +436,7 @@ lineTest("a failure behind which a line stood already is told, though the line h
   assertStrictEquals(assertThrows(() => another[Symbol.dispose]()), failure);
 });
 
-lineTest("what another driver's line failed with is told, though a semaphore said nothing of it", () => {
+lineTest("what another driver's line failed with is reported, though a semaphore said nothing of it", () => {
   for (const kind of ["timeline-fd", "sync-fd"] as const) {
     const failure = new Error("the kernel failed");
     const [one, other] = [new FakeDriver("one", kind).line(), new FakeDriver("other", kind).line()];
@@ -449,7 +449,7 @@ lineTest("what another driver's line failed with is told, though a semaphore sai
   }
 });
 
-lineTest("a failure is told once by the dispose, though the line has used the tensor since", () => {
+lineTest("a failure is reported once by the dispose, though the line has used the tensor since", () => {
   const failure = new Error("the kernel failed");
   const line = new FakeDriver().line();
   const tensor = bytes();
@@ -527,7 +527,7 @@ lineTest("a call that failed with a part of it in flight is recorded all the sam
   line.lane.run();
 });
 
-lineTest("a command is recorded before its driver is told: what goes wrong there loses no work", () => {
+lineTest("a command is recorded before its driver gets it: what goes wrong there loses no work", () => {
   const failure = new Error("no marker could be made");
   const line = new FakeDriver().line();
   using tensor = bytes();

@@ -5,7 +5,7 @@ import { host } from "../../mod.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { fileBehind } from "../../src/core/native/mappings.ts";
 
-Deno.test("memory is no file: anonymous, in a memfd, or a private map of a file", () => {
+Deno.test("memory is not a file: anonymous, in a memfd, or a private map of a file", () => {
   using plain = host.allocate({ shape: [4096], dtype: "u8" });
   using sharable = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
   assertEquals([plain, sharable].map(({ handle }) => fileBehind(handle, 4096)), [undefined, undefined]);

@@ -204,7 +204,7 @@ test("what it is given is checked", () => {
   assertThrows(() => flag.write(Uint8Array.of(1)), ArgumentError, "released already");
 });
 
-test("other work has its native wait while hundreds of flags are awaited that nobody sets", async () => {
+test("other work has its native wait while hundreds of flags are awaited that are never set", async () => {
   const flags = Array.from({ length: 300 }, () => new NativeFlag());
   const never = flags.map((flag) => flag.fence().wait().catch(() => {}));
   await moment();

@@ -86,7 +86,7 @@ Deno.test("view() finds the work of an owner that was alone for a while", async 
     peer.view();
   }
   const { fence, end } = work();
-  whole.usedBy(fence); // nobody else is there
+  whole.usedBy(fence); // it has no peers
   using all = new DisposableStack();
   const [peer] = peersOf(whole, 1, all);
   assertWorkedOn(peer);
@@ -109,7 +109,7 @@ Deno.test("view() finds the work on the plane of another owner's frame, where it
   assertEquals(onChroma.view().length, 64);
 });
 
-Deno.test("work of an owner that has ended is nobody's", async () => {
+Deno.test("work of an owner that has ended is no longer waited for", async () => {
   using whole = host.allocate({ shape: [64], dtype: "u8" });
   using all = new DisposableStack();
   const [peer, third] = peersOf(whole, 2, all);

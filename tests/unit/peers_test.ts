@@ -96,7 +96,7 @@ Deno.test(
 );
 
 Deno.test(
-  "peers: one that ended is no peer, whichever of them ends first",
+  "peers: one that ended is not a peer, whichever of them ends first",
   withEmptyLedger(() => {
     for (const first of [0, 1]) {
       const peers = peersOf(100);
@@ -115,7 +115,7 @@ Deno.test(
   "peers: memory whose address the CPU may not use is found, and refused to host.wrap",
   withEmptyLedger(() => {
     using real = host.allocate({ shape: [4096], dtype: "u8" });
-    const address = real.handle + 2n ** 46n; // nobody's
+    const address = real.handle + 2n ** 46n; // not in use
     const closed = { reason: "it is far away.", remedy: "Go there." };
     const allocation = new Allocation({ kind: "fake.far", address, byteLength: 64, closed, free() {} });
     join(allocation);

@@ -176,7 +176,7 @@ pair("what is not open, and what never blocks", async () => {
   assert(file !== undefined && error.code === EPERM);
 });
 
-Deno.test("poller: the process ends when nobody waits, and lives while somebody does", async () => {
+Deno.test("poller: the process ends without a wait, and lives during one", async () => {
   const text = `
     import { ready } from "./src/core/native/poller.ts";
     const { socketpair, write } = Deno.dlopen("libc.so.6", {

@@ -1144,7 +1144,7 @@ Deno.test(
   }),
 );
 
-Deno.test("edgesOf() takes each edge that contexts bring once, and refuses what is no list of mappers", () => {
+Deno.test("edgesOf() takes each edge that contexts bring once, and refuses anything but a list of mappers", () => {
   const edge = portMapper("one", "another");
   const bringing = (edges: unknown): Context => ({
     ...{ api: "test", name: "test", id: {}, targets: [], resource: undefined, edges: edges as readonly Mapper[] },

@@ -44,7 +44,7 @@ Deno.test("Progress shows how many of the frames are done, where the program has
   assertMatch(drawn.at(-1)!, /^█{5}░{15} 25 %, 1 frames, /);
 });
 
-Deno.test("Progress shows no part of what nobody knows", async () => {
+Deno.test("Progress shows no part of an unknown whole", async () => {
   const drawn = await shownIn(80, `Progress.of(true, undo).add(); undoAll(undo, "ending");`);
   assertMatch(drawn.at(-1)!, /^1 frames, \d+\.\d a second\r\n$/);
 });
@@ -72,7 +72,7 @@ Deno.test("Progress keeps to one line of a narrow terminal", async () => {
   for (const line of drawn) assert(line.trimEnd().length <= 23, line);
 });
 
-Deno.test("Progress writes nothing where stderr is no terminal, nor unless it is asked for", async () => {
+Deno.test("Progress writes nothing where stderr is not a terminal, nor unless it is asked for", async () => {
   const drawn = await shownIn(
     80,
     `

@@ -92,7 +92,7 @@ class World {
     return this.nodes.filter((each) => each.owners.includes(node));
   }
 
-  /** What ends with a node: what depends on it, and the intermediates of all those that nobody else is ending. */
+  /** What ends with a node: what depends on it, and the intermediates of all those that nothing else is ending. */
   closure(node: Node, found: Set<Node> = new Set()): Set<Node> {
     if (found.has(node)) return found;
     found.add(node);
@@ -246,7 +246,7 @@ class World {
   end(node: Node, op: Op): void {
     const { resource } = node;
     const wasLive = resource.state === "live";
-    // Whoever finds an intermediate forgotten ends what it was made for.
+    // A finalizer of a forgotten intermediate ends what that was made for.
     const ended = op.how === "finalize" ? this.madeFor(node) : node;
     const closure = [...this.closure(ended)];
     if (op.how === "dispose") {

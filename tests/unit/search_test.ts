@@ -14,7 +14,7 @@ const KINDS = ["a", "b", "c", "d"];
 const FORMS = 3;
 const WAITS = [new FakeWork().fence];
 
-/** What a mapper answers for one form of description. */
+/** What a mapper returns for one form of description. */
 interface Answer {
   readonly refuses: boolean;
   readonly transfer: Transfer;
@@ -53,7 +53,7 @@ const anyCase = fc.record({
   waits: fc.boolean(),
 });
 
-/** How a form is told: as an address, a layout, or an image's modifier. */
+/** How a form is described: as an address, a layout, or an image's modifier. */
 type Spelling = (target: Target, form: number) => Described;
 
 const formOf = (at: Described) =>

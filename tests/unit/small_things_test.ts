@@ -38,7 +38,7 @@ Deno.test(
   }),
 );
 
-Deno.test("options: own names that are none of theirs are refused, and what they inherit is no matter", () => {
+Deno.test("options: own names that are none of theirs are refused, and what they inherit does not matter", () => {
   const names = { size: true };
   const given = Object.assign(Object.create({ inherited: 1 }), { size: 1 });
   assertStrictEquals(optionsIn(given, names), given);
@@ -180,7 +180,7 @@ Deno.test("metadata: dictionaries are added, changed, found and removed", () => 
   assertEquals([...metadata.entries()], []);
 });
 
-Deno.test("metadata: what it holds is a copy that nobody changes", () => {
+Deno.test("metadata: what it holds is a copy that cannot be changed", () => {
   const given = { dims: [1, 2], data: Uint8Array.of(1) };
   const metadata = new Metadata({ inferenceResult: given });
   given.dims.push(3);

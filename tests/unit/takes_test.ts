@@ -35,7 +35,7 @@ Deno.test("refuseTaken() knows gaps in rows, and between them", () => {
   const dense = { shape: [2, 3, 4], dtype: "u16" } as const;
   const rowsApart = { ...dense, strides: [64, 8, 2] };
   const elementsApart = { ...dense, strides: [64, 16, 4] };
-  const one = { shape: [1, 3, 1], dtype: "u16", strides: [998, 2, 776] } as const; // steps that nobody takes
+  const one = { shape: [1, 3, 1], dtype: "u16", strides: [998, 2, 776] } as const; // strides that no import takes
   const all = (init: LayoutInit) => reasonOf({ dense: "all" }, planesAt(0, undefined, init));
   const rows = (init: LayoutInit) => reasonOf({ dense: "rows" }, planesAt(0, undefined, init));
   assertEquals([all(dense), rows(dense), rows(rowsApart), all(one), rows(one)], Array(5).fill(undefined));

@@ -28,7 +28,7 @@ Deno.test("a reader has to wait for what wrote, a writer for all", () => {
   assertEquals([marks(work, false), marks(work, true)], [[2], [2]]);
 });
 
-Deno.test("to record asks nobody, though many lines have their work in flight", () => {
+Deno.test("recording asks no driver, though many lines have their work in flight", () => {
   const driver = new FakeDriver();
   const work = new Work();
   let asked = 0;
@@ -65,7 +65,7 @@ Deno.test("declared work that is over is forgotten before it becomes too much", 
   assertEquals(work.fences, []);
 });
 
-Deno.test("declared work takes nobody's place, and a line's newer mark takes that of its older one", () => {
+Deno.test("declared work takes the place of no other work, and a line's newer mark takes that of its older one", () => {
   const [ours, declared] = [new FakeWork(), new FakeWork()];
   const resource = new Resource({ name: "the memory" });
   resource.usedBy(ours.fence);
@@ -80,7 +80,7 @@ Deno.test("declared work takes nobody's place, and a line's newer mark takes tha
   assertEquals([resource.state, ours.lane.over], ["freed", 2]);
 });
 
-Deno.test("inherited work is waited for by readers too: nobody knows what it did", () => {
+Deno.test("inherited work is waited for by readers too, because it is unknown what it did", () => {
   const [first, second] = [new FakeWork(), new FakeWork()];
   const resource = new Resource({ name: "a map" });
   resource.inherit([first.fence, second.fence]);

@@ -102,7 +102,7 @@ for (const words of [[], ["plain"]]) {
     const moved = structuredClone(view, { transfer: [view.buffer] });
     mapped[Symbol.dispose]();
     surface[Symbol.dispose]();
-    assertEquals(pool.available, 0); // nobody else gets it
+    assertEquals(pool.available, 0); // no other use gets it
     pool[Symbol.dispose]();
     context[Symbol.dispose]();
     assertEquals([...new Set(moved)], [7]);

@@ -80,7 +80,7 @@ test("attach() goes to the length that Vulkan reports of a buffer, and no furthe
   }
 });
 
-test("attach() refuses what is no handle, and a context that has ended, and calls the owner", (vulkan) => {
+test("attach() refuses anything but a handle, and a context that has ended, and calls the owner", (vulkan) => {
   using theirs = new Theirs(vulkan, 64);
   let calls = 0;
   const attach = (on: VulkanContext, handle: bigint) => on.attach(handle, bytes(1), { owner: () => void calls++ });

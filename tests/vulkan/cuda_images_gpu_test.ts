@@ -125,7 +125,7 @@ sharingTest("a texture interpolates between the pixels of Vulkan's image, and re
   assertEquals(Array.from(seen, Math.round), [50, 100, 200]);
 });
 
-sharingTest("rows of pixels, other formats and buffers are no images of CUDA's, with the reason", () => {
+sharingTest("rows of pixels, other formats and buffers are not images of CUDA's, with the reason", () => {
   using all = open();
   const { vulkan, cuda, graph } = all;
   const target = cuda.image(RGBA);
@@ -153,7 +153,7 @@ sharingTest("an image's fds and arrays end with its map", () => {
   assertFdsEnd(turn);
 });
 
-sharingTest("memory for one object alone is CUDA's too: what the driver asks for, and what it is told besides", () => {
+sharingTest("memory for one object alone is CUDA's too: what the driver asks for, and what it gets besides", () => {
   using all = open();
   const { vulkan, graph, cuda } = all;
   using buffer = vulkan.allocate({ shape: [1024], dtype: "u32" });

@@ -1,6 +1,6 @@
 /**
- * What is no memory is refused by its driver, and leaves the fds as they were: also those that had the numbers of closed
- * ones. Apart from the other tests: a driver that crashes on such an fd takes only these with it.
+ * What is not memory is refused by its driver, and leaves the fds as they were: also those that had the numbers of
+ * closed ones. Apart from the other tests: a driver that crashes on such an fd takes only these with it.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { InteropError, ledger } from "@samepage/interop";
@@ -41,7 +41,7 @@ for (const [api, open] of Object.entries(OPENERS)) {
       assertThrows(() => importing(fd()), InteropError, undefined, api);
       const after = ordinary(); // it may get the number of the fd that was refused
       assertEquals(statusOf(bystander).identity, before);
-      closeFd(after); // still open: nobody has closed it besides
+      closeFd(after); // still open: nothing else has closed it
       closeFd(bystander);
     };
     const closed = () => {

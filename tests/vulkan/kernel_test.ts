@@ -115,13 +115,13 @@ test("arguments are checked against the shader", (vulkan) => {
   assertThrows(() => kernel.run({ groups: [0] }, [from, to, [1, 1, 1], 0, [1, 1]]), ArgumentError, "groups");
 });
 
-test("what is no shader, or wants more than buffers, is refused", (vulkan) => {
+test("anything but a shader, or wants more than buffers, is refused", (vulkan) => {
   assertThrows(() => vulkan.program(new Uint8Array(64)), ArgumentError, "no SPIR-V");
   const spirv = shader("spin");
   assertThrows(() => vulkan.program(spirv.slice(0, spirv.length - 40)), ArgumentError, "cut off");
   using program = vulkan.program(spirv);
   assertThrows(() => program.kernel("other"), ArgumentError, 'no kernel "other"');
   using uniform = vulkan.program(shader("uniform"));
-  assertThrows(() => uniform.kernel(), ArgumentError, "binding 1 is no storage buffer");
+  assertThrows(() => uniform.kernel(), ArgumentError, "binding 1 is not a storage buffer");
   assert(uniform.kernelNames.includes("main"));
 });

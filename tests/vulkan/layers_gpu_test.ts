@@ -109,7 +109,7 @@ for (const format of FORMATS) {
   });
 }
 
-/** Five layers, of sizes that are no power of two. */
+/** Five layers, of sizes that are not powers of two. */
 const SHAPE = [5, 97, 131, 4];
 const LENGTH = 5 * 97 * 131 * 4;
 

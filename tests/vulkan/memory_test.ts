@@ -129,7 +129,7 @@ test("a tensor's fd is exported once, and duplicated for each who asks", (vulkan
   assertOpenFds(before);
 }, lacksFds);
 
-test("an fd that is no memory of Vulkan's is refused, and closed once", (vulkan) => {
+test("an fd that is not memory of Vulkan's is refused, and closed once", (vulkan) => {
   using strange = host.allocate({ shape: [65_536], dtype: "u8", sharable: true });
   const [before, fd] = [openFds(), strange.exportFd()];
   const known = duplicateFd(fd);

@@ -1,4 +1,4 @@
-/** Makes a buffer that nobody destroys before its device, for the validation layer to see. */
+/** Makes a buffer that is not destroyed before its device, for the validation layer to see. */
 import { VulkanContext } from "@samepage/interop/vulkan";
 import { VulkanBuffer } from "../../src/vulkan/buffer.ts";
 

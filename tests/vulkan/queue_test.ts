@@ -30,7 +30,7 @@ test("bytes are written and read, more than go through in one piece", (vulkan) =
   assertEquals(vulkan.bytesCopied, 3 * numbers.byteLength);
 });
 
-test("a queue is no target of a map", (vulkan) => {
+test("a queue is not a target of a map", (vulkan) => {
   using graph = new MapperGraph([vulkan]);
   using tensor = vulkan.allocate({ shape: [4], dtype: "u8" });
   assertThrows(() => graph.map(tensor, vulkan.queue as never), ArgumentError, "target: expected a context");
@@ -225,7 +225,7 @@ test("a VkFence is a sync file where the device has those, or says why not", (vu
   const lacking = vulkan.openDevice.lacks("VK_KHR_external_fence_fd")?.reason;
   if (!exports) assertThrows(() => fence.exportSyncFile(), InteropError, lacking ?? "fences become no sync files");
   if (!imports) {
-    const { hint } = assertThrows(() => vulkan.importFence(0), InteropError, lacking ?? "fences are no sync files");
+    const { hint } = assertThrows(() => vulkan.importFence(0), InteropError, lacking ?? "fences are not sync files");
     assert(hint!.includes("dmabuf.fence(fd)"));
   }
   assertThrows(() => vulkan.importFence(-1), ArgumentError, "expected an fd");

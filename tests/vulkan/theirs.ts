@@ -8,7 +8,7 @@ import { vulkan as api } from "../../src/vulkan/library.ts";
 import { allocateMemory } from "../../src/vulkan/memory_object.ts";
 import { struct } from "../../src/vulkan/struct.ts";
 
-/** A buffer as another library makes it, and how often that was told that it may free it. */
+/** A buffer as another library makes it, and how often that was notified that it may free it. */
 export class Theirs implements Disposable {
   readonly buffer: VkBuffer;
   /** The length that Vulkan reports. */

@@ -28,7 +28,7 @@ const HANDLES: Readonly<Record<string, readonly string[]>> = {
   eglSwapBuffers: ["dpy", "surface"],
 };
 
-/** A function of EGL's, whose handles cross as addresses. */
+/** An EGL function, whose handles cross as addresses. */
 function withHandles(name: string): FunctionEntry {
   const address = HANDLES[name];
   return address === undefined ? { name } : { name, address };
@@ -146,7 +146,7 @@ export const egl: Library = {
   structs: [],
 };
 
-/** EGL's extensions for sharing: libEGL tells the functions by name. */
+/** EGL's extensions for sharing: libEGL returns the functions by name. */
 export const eglExtensions: Library = {
   ...eglHeaders,
   name: "egl_extensions",

@@ -8,7 +8,7 @@ import { avutil57 } from "./avutil57.ts";
 /** Where later releases of FFmpeg have what 5.1 has elsewhere. */
 const MOVED: Readonly<Record<string, string>> = { key_flags: "flags", duration: "duration" };
 
-/** What FFmpeg 9 has not any more. */
+/** What FFmpeg 9 no longer has. */
 const GONE = ["ThreadSafety", "SupportedFormats"];
 
 /** The later releases, by the major versions of libavutil, and of libavcodec and libavformat. */

@@ -167,7 +167,7 @@ export const gles: Library = {
   structs: [],
 };
 
-/** GLES's functions for EGL's images: `eglGetProcAddress` tells them. */
+/** GLES's functions for EGL's images: `eglGetProcAddress` returns them. */
 export const glesExtensions: Library = {
   ...glesHeaders,
   name: "gles_extensions",

@@ -536,7 +536,7 @@ export const gstGl: Library = {
   structs: [{ type: "GstGLBaseMemory", fields: ["context"] }],
 };
 
-/** Surfaces of VA-API's, where the elements of a pipeline work on a program's display. */
+/** VA-API's surfaces, where the elements of a pipeline work on a program's display. */
 export const gstVa: Library = {
   name: "gst_va",
   interface: "GstVa",

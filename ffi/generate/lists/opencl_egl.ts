@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** OpenCL's images over EGL's (cl_khr_egl_image), of which a driver tells the functions by name. */
+/** OpenCL's images over EGL's (cl_khr_egl_image), whose functions a driver returns by name. */
 export const openclEgl: Library = {
   name: "opencl_egl",
   interface: "ClEgl",

@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** Events of others' syncs (cl_khr_egl_event, cl_khr_gl_event), which a driver tells by name. */
+/** Events of others' syncs (cl_khr_egl_event, cl_khr_gl_event), whose functions a driver returns by name. */
 export const openclEvents: Library = {
   name: "opencl_events",
   interface: "ClEvents",

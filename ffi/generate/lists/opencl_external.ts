@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** OpenCL's external memory (cl_khr_external_memory), of which a driver tells the functions by name. */
+/** OpenCL's external memory (cl_khr_external_memory), whose functions a driver returns by name. */
 export const openclExternal: Library = {
   name: "opencl_external",
   interface: "ExternalMemory",

@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** What cl_khr_gl_sharing adds to OpenCL's own functions: a driver tells it by name, and few loaders export it. */
+/** What cl_khr_gl_sharing adds to OpenCL's own functions: a driver returns it by name, and few loaders export it. */
 export const openclGl: Library = {
   name: "opencl_gl",
   interface: "ClGl",

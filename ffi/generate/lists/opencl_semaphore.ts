@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** OpenCL's semaphores (cl_khr_semaphore, cl_khr_external_semaphore), of which a driver tells the functions by name. */
+/** OpenCL's semaphores (cl_khr_semaphore, cl_khr_external_semaphore), whose functions a driver returns by name. */
 export const openclSemaphore: Library = {
   name: "opencl_semaphore",
   interface: "Semaphores",

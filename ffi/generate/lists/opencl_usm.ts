@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** OpenCL's unified shared memory (cl_intel_unified_shared_memory), of which a driver tells the functions by name. */
+/** OpenCL's unified shared memory (cl_intel_unified_shared_memory), whose functions a driver returns by name. */
 export const openclUsm: Library = {
   name: "opencl_usm",
   interface: "Usm",

@@ -9,7 +9,7 @@ const dpctl = {
   structs: [],
 } satisfies Partial<Library>;
 
-/** SYCL, by the C API of DPCTL: it catches most exceptions of SYCL's, and the guard the others. */
+/** SYCL, by the C API of DPCTL: it catches most SYCL's exceptions, and the guard the others. */
 export const sycl: Library = {
   name: "sycl",
   interface: "Sycl",
@@ -109,7 +109,7 @@ export const syclWait: Library = {
   constants: [],
 };
 
-/** How a context of OpenCL's becomes one of SYCL's, for which DPCTL has no function. */
+/** How an OpenCL context becomes one of SYCL's, for which DPCTL has no function. */
 export const syclNative: Library = {
   name: "sycl_native",
   interface: "SyclNative",

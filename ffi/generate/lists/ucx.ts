@@ -1,7 +1,9 @@
 import { fromFileUrl } from "@std/path";
 import type { Library } from "../library.ts";
 
-/** UCP, the part of UCX that programs call. Only completions that a program asks for are listed: it calls nobody back. */
+/**
+ * UCP, the part of UCX that programs call. Only completions that a program asks for are listed: there are no callbacks.
+ */
 export const ucx: Library = {
   name: "ucx",
   interface: "UCP",

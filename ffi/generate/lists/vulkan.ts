@@ -527,7 +527,9 @@ export const vulkan: Library = {
   ],
 };
 
-/** Vulkan's extensions for sharing: a device tells the functions by name. One that lacks an extension has none of them. */
+/**
+ * Vulkan's extensions for sharing: a device returns the functions by name. One that lacks an extension has none of them.
+ */
 export const vulkanExtensions: Library = {
   ...vulkanHeaders,
   name: "vulkan_extensions",

@@ -9,7 +9,10 @@ export function structType(type: string, declarations: Declarations): ForeignTyp
   return { native: "struct", type: "BufferSource", struct: { type, name: structName(type), holds } };
 }
 
-/** The numbers in a member: one, an address, or those of an array. A plain `char` is a byte: nobody reads its sign here. */
+/**
+ * The numbers in a member: one, an address, or those of an array. A plain `char` is a byte, because its sign is never
+ * read here.
+ */
 function numbers(struct: string, { name, type, bitField }: Member, { enums }: Declarations): FieldType[] {
   const where = `${struct}.${name}`;
   if (bitField) throw new Error(`${where}: bit-fields are not supported`);

@@ -20,7 +20,7 @@ export function askFields({ type, as, fields }: ClassEntry, declarations: Declar
     for (const [i, [name, designator]] of named.entries()) {
       const [offset, kind] = facts.slice(2 * i);
       const foreign = kind === 0 ? ADDRESS : kinds[kind - 1]?.foreign;
-      if (foreign === undefined) throw new Error(`${type}.${designator} is no number and no pointer`);
+      if (foreign === undefined) throw new Error(`${type}.${designator} is neither a number nor a pointer`);
       layout[name] = { offset, type: foreign.native as FieldType };
       members[name] = { designator, foreign };
     }
@@ -37,7 +37,7 @@ interface Kind {
   readonly foreign: ForeignType;
 }
 
-/** The numbers and the handles. A plain `char` is a byte, whose sign nobody reads. */
+/** The numbers and the handles. A plain `char` is a byte, whose sign is never read. */
 function fieldKinds(declarations: Declarations): Kind[] {
   const opaque = [...declarations.typedefs.values()].map((type) => pointee(unqualified(type)))
     .filter((tag) => tag !== undefined).filter((tag) => !declarations.records.has(tag));
@@ -50,8 +50,8 @@ function fieldKinds(declarations: Declarations): Kind[] {
 }
 
 /**
- * A constant expression that tells a field's kind: its index, from 1; 0 for another pointer, and one too many for what
- * is neither. An array is no pointer, though it becomes one wherever it is used.
+ * A constant expression for a field's kind: its index, from 1; 0 for another pointer, and one too many for what
+ * is neither. An array is not a pointer, though it becomes one wherever it is used.
  */
 function kindOf(type: string, designator: string, kinds: readonly Kind[]): string {
   const field = `((${type} *) 0)->${designator}`;

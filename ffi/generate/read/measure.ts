@@ -15,7 +15,7 @@ export async function measure(
   target: Target,
   expressions: readonly Expression[],
 ): Promise<{ bits: number; value: bigint }[]> {
-  const linkage = library.cxx ? 'extern "C" ' : ""; // C++ would mangle the name, and leave out what nobody uses
+  const linkage = library.cxx ? 'extern "C" ' : ""; // C++ would mangle the name, and leave out what is not used
   const lines = expressions.map(({ type, value }, i) => (
     `${linkage}const ${type} samepage_${i} = (${type}) (${value});\n`
   ));
@@ -27,7 +27,7 @@ export async function measure(
   );
   return expressions.map(({ type, value }, i) => {
     const found = values.get(i);
-    if (found === undefined) throw new Error(`(${type}) ${value} is no integer constant`);
+    if (found === undefined) throw new Error(`(${type}) ${value} is not an integer constant`);
     return found;
   });
 }

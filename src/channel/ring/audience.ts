@@ -6,14 +6,14 @@ import type { Look } from "../packet.ts";
 import { beginningOf } from "./beginning.ts";
 import { Changes } from "./changes.ts";
 import type { Arrival, Door } from "./link.ts";
-import { isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts";
+import { isEnd, noticeOf, NOTICES, type ReceivedNotice, type WhenFull } from "./notice.ts";
 import type { Slot } from "./slot.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const RETRY_MS = 100;
 
-/** What a reader may say. One that may hold all frames never waits for one more. */
-const SAID: Readonly<Record<WhenFull, Look<Told>>> = {
+/** The notices that a reader may send. One that may hold all frames never waits for another. */
+const ACCEPTED: Readonly<Record<WhenFull, Look<ReceivedNotice>>> = {
   "wait": noticeOf([NOTICES.released]),
   "drop-oldest": noticeOf([NOTICES.released, NOTICES.wanted]),
 };
@@ -22,11 +22,11 @@ interface AudienceInit<T extends Tensor | Frame> {
   readonly ring: Resource;
   readonly slots: readonly Slot<T>[];
   readonly whenFull: WhenFull;
-  /** Called with a frame that no reader waits for. */
+  /** Called with a frame once no reader waits for it. */
   readonly onFree: (slot: Slot<T>) => void;
 }
 
-/** The readers of a ring, as its writer sees them: it lets them in, announces frames, and hears what they release. */
+/** The writer's side of a ring's readers: lets them in, announces frames, and takes note of the frames they release. */
 export class Audience<T extends Tensor | Frame> {
   /** Reports when a reader comes, goes, or gives a frame back. */
   readonly changes: Changes = new Changes();
@@ -49,7 +49,7 @@ export class Audience<T extends Tensor | Frame> {
     return this.#readers.size;
   }
 
-  /** How many frames readers have, or are going to get. */
+  /** How many frames readers hold, or are going to get. */
   get waitedFor(): number {
     return this.#published.size;
   }
@@ -71,7 +71,7 @@ export class Audience<T extends Tensor | Frame> {
     this.#freeIfUnwanted(slot);
   }
 
-  /** Takes back the oldest frame that was announced to no reader; none gets it. Undefined where no frame is dropped. */
+  /** Takes back the oldest frame that was announced to no reader, for "drop-oldest"; undefined if there is none. */
   takeOldest(): Slot<T> | undefined {
     if (this.#whenFull === "wait") return undefined;
     for (const slot of this.#published) {
@@ -83,8 +83,8 @@ export class Audience<T extends Tensor | Frame> {
     }
   }
 
-  hear(): void {
-    for (const reader of this.#readers) if (!this.#hear(reader)) this.#end(reader);
+  takeNotices(): void {
+    for (const reader of this.#readers) if (!this.#takeAll(reader)) this.#end(reader);
   }
 
   /** Waits until every reader has been notified of every frame, or has gone. */
@@ -105,10 +105,10 @@ export class Audience<T extends Tensor | Frame> {
       over.abort();
     }
     signal?.throwIfAborted();
-    this.hear();
+    this.takeNotices();
   }
 
-  /** Names the readers that have had frames for so long, and released none: each once, in a warning. */
+  /** Warns, once for each reader, about those that have held frames for so long and released none. */
   nameSlow(ms: number): void {
     for (const reader of this.#readers) {
       if (reader.isNamed || !reader.isSlow(ms)) continue;
@@ -127,7 +127,7 @@ export class Audience<T extends Tensor | Frame> {
         this.#ring,
         beginningOf({ count: this.#slots.length, whenFull: this.#whenFull }),
       );
-      // A frame may only be dropped before it is announced: so each reader hears of one, and of more if it asks.
+      // A frame can be dropped only before it is announced. So a reader is told of one frame, and of more if it asks.
       const window = this.#whenFull === "wait" ? this.#slots.length : 1;
       reader = new Subscriber<T>(link, window, (error) => this.#lose(reader, error));
     } catch (error) {
@@ -137,10 +137,10 @@ export class Audience<T extends Tensor | Frame> {
     try {
       this.#readers.add(reader);
       this.changes.tell();
-      // What is released is asked for when a frame is needed: to be woken for each would cost more than all else. But a
-      // reader that may have one frame at a time has to hear of the next.
+      // Releases are read when a frame is needed, because waking up for each would cost more than all else. But a reader
+      // that may have one frame at a time has to be told of the next.
       const event = this.#whenFull === "wait" ? "hang-up" : "read";
-      do await reader.link.ready(event, undefined); while (this.#hear(reader));
+      do await reader.link.ready(event, undefined); while (this.#takeAll(reader));
     } catch (error) {
       this.#lose(reader, error);
     } finally {
@@ -149,14 +149,14 @@ export class Audience<T extends Tensor | Frame> {
   }
 
   /**
-   * Takes what a reader has released, all in one turn: a reader may release each frame that it knows once, and ask once
-   * for one more. Returns false once it has ended, or says more than that.
+   * Takes all notices of a reader, which cannot be endless: it may release each frame that it has once, and ask once for
+   * another. Returns false once it has ended, or has sent anything else.
    */
-  #hear(reader: Subscriber<T>): boolean {
+  #takeAll(reader: Subscriber<T>): boolean {
     const { link } = reader;
     try {
       while (link.resource.isLive) {
-        const notice = link.take(SAID[this.#whenFull]);
+        const notice = link.take(ACCEPTED[this.#whenFull]);
         if (notice === "later") return true;
         if (notice === "ended") return false;
         this.#take(reader, notice);
@@ -167,12 +167,12 @@ export class Audience<T extends Tensor | Frame> {
     return false;
   }
 
-  #take(reader: Subscriber<T>, notice: Told): void {
+  #take(reader: Subscriber<T>, notice: ReceivedNotice): void {
     if (notice.kind === NOTICES.wanted) reader.wantMore(notice);
     else this.#letGo(reader.release(notice));
   }
 
-  /** It can no longer be reached, because it or the ring has ended, or because of what has to be said. */
+  /** Drops a reader that can no longer be reached, or has broken the rules; the latter with a warning. */
   #lose(reader: Subscriber<T>, error: unknown): void {
     const { resource } = reader.link;
     if (!isEnd(error) && resource.isLive) this.#turnAway(error);
@@ -195,7 +195,7 @@ export class Audience<T extends Tensor | Frame> {
     slot.waitedFor--;
     this.#freeIfUnwanted(slot);
     if (this.#whenFull === "wait") return;
-    for (const reader of this.#readers) reader.tell(); // one more may be held now
+    for (const reader of this.#readers) reader.announce(); // one more may be held now
   }
 
   #freeIfUnwanted(slot: Slot<T>): void {

@@ -1,5 +1,5 @@
 /**
- * The first message of a ring: how many frames follow, and by which rules they are handed on.
+ * The first message of a ring: how many frames follow, and by which rules they are passed on.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export function beginningOf({ count, whenFull }: Beginning): Uint8Array<ArrayBuf
   return encoded(KINDS.ring, 0, { frames: count, whenFull, notices: FORMAT });
 }
 
-/** @throws {MessageError} if it is no first message of a ring's, or one of another version. */
+/** @throws {MessageError} if it is not the first message of a ring, or is one of another version. */
 export function beginningIn(bytes: Uint8Array<ArrayBuffer>, fds: number): Beginning {
   const { kind, body } = decoded(bytes, fds);
   if (kind === KINDS.memory) {
@@ -30,7 +30,7 @@ export function beginningIn(bytes: Uint8Array<ArrayBuffer>, fds: number): Beginn
   const { frames, whenFull, notices } = record(jsonIn(body), "body", ["frames", "whenFull", "notices"]);
   if (notices !== FORMAT) {
     const what = `expected ${FORMAT}, got ${literal(notices)}.`;
-    throw badMessage("notices", `${what} Let writer and reader have the same version of samepage.`);
+    throw badMessage("notices", `${what} Writer and reader need the same version of samepage.`);
   }
   const count = whole(frames, "frames", 1);
   if (count > MOST_FRAMES) throw badMessage("frames", `expected at most ${MOST_FRAMES}, got ${count}.`);

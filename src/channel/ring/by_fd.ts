@@ -1,5 +1,5 @@
 /**
- * A ring whose readers have the writer's own memory: fds and notices go over a Unix socket.
+ * A ring whose readers map the writer's own memory: fds and notices go over a Unix socket.
  *
  * @module
  */
@@ -22,14 +22,14 @@ import { type Outgoing, outgoing } from "../transfer.ts";
 import { beginningIn } from "./beginning.ts";
 import type { Arrival, Door, Joined, Link } from "./link.ts";
 
-/** The kernel shares these; an opaque fd would have to be handed over by its drivers at each turn. */
+/** The kernel shares these. With an opaque fd, the drivers would have to hand the memory over in each turn. */
 const KINDS: readonly SentKind[] = ["dma-buf", "memfd"];
 
 class FdLink implements Link, Arrival {
   readonly resource: Resource;
   readonly who: string;
   readonly credentials: Credentials;
-  /** Kept alive: it would be closed with the last reference to it. */
+  /** Kept alive, because its finalizer would close it. */
   readonly peer: Peer;
   readonly #connection: Connection;
   readonly #memory: readonly Outgoing[];
@@ -45,7 +45,7 @@ class FdLink implements Link, Arrival {
 
   async welcome(ring: Resource, beginning: Uint8Array<ArrayBuffer>): Promise<Link> {
     try {
-      ring.assertLive(); // else its fds are closed, and their numbers are others'
+      ring.assertLive(); // else its fds are closed, and their numbers may belong to other files
       this.resource.dependOn(ring);
       await this.#connection.send(beginning, []);
       for (const { bytes, fds } of this.#memory) await this.#connection.send(bytes, fds);
@@ -77,7 +77,7 @@ class FdLink implements Link, Arrival {
   }
 }
 
-/** Takes the server over, which ends the fds of the ring's memory with it. */
+/** Takes the server over. The fds of the ring's memory end with it. */
 export function doorOf(server: Server, frames: readonly (Tensor | Frame)[]): Door {
   const release: Undo = [];
   return allOrNothing("making a ring", () => {
@@ -99,7 +99,7 @@ export function doorOf(server: Server, frames: readonly (Tensor | Frame)[]): Doo
   }, release);
 }
 
-/** Joins the ring of a process that was connected to. The peer stays the caller's if this throws. */
+/** Joins the ring of a connected process. The peer stays the caller's if this throws. */
 export async function joined<T extends Tensor | Frame>(peer: Peer, signal: SignalOptions): Promise<Joined<T>> {
   using made = new DisposableStack();
   const packet = await connectionOf(peer).receive(signal.signal);

@@ -1,6 +1,6 @@
 /**
- * What is known of a published frame besides its bytes, as JSON behind the notice: its metadata, and what codecs know of
- * it. A frame with neither, or with a timestamp alone, which the notice has, needs none.
+ * Facts about a published frame, as JSON behind the notice: its metadata, and what codecs know about it. A frame with
+ * neither, or with nothing but a timestamp, which the notice itself has, needs none.
  *
  * @module
  */
@@ -44,7 +44,7 @@ export function factsIn(bytes: Uint8Array<ArrayBuffer>): Facts {
   };
 }
 
-/** Is more known than when to show the frame? */
+/** True if the metadata says more than when to show the frame. */
 function isMore(metadata: Metadata): boolean {
   let isFirst = true;
   for (const [name, fields] of metadata.entries()) {

@@ -1,6 +1,6 @@
 /**
- * What the writer and the readers of a ring say to each other: 24 bytes, little-endian, and behind them what is known of a
- * published frame, if anything is. docs/guides/between-processes.md has the format.
+ * The notices that the writer and the readers of a ring send each other: 24 bytes, little-endian, and behind them the
+ * facts about a published frame, if there are any. docs/guides/between-processes.md has the format.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Look } from "../packet.ts";
 import { type Facts, factsIn } from "./facts.ts";
 import type { Link } from "./link.ts";
 
-/** A frame can be read; its reader has finished; a reader keeps frames, this one as the newest, and waits for more. */
+/** A frame can be read; a reader has finished with it; a reader keeps frames, this one as the newest, and waits for more. */
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 
 /** The version of this format: the ring's first message names it. */
@@ -21,13 +21,13 @@ const BYTES = 24;
 
 const [KIND_AT, INDEX_AT, SEQUENCE_AT, TIMESTAMP_AT] = [0, 4, 8, 16];
 
-/** On the wire, that there is no timestamp. */
+/** Stands for no timestamp on the wire. */
 const NO_TIMESTAMP = -(2n ** 63n);
 
 /** What a writer does when no frame is free. */
 export type WhenFull = "wait" | "drop-oldest";
 
-/** How many of so many frames readers may hold: one that may not wait for them has to keep one to fill. */
+/** How many of so many frames readers may hold: a writer that does not wait for them keeps one to fill. */
 export function mostHeld(frames: number, whenFull: WhenFull): number {
   return whenFull === "wait" ? frames : frames - 1;
 }
@@ -37,16 +37,16 @@ export interface Notice {
   /** The number of the turn: each published frame has the next. */
   readonly sequence: number;
   readonly timestamp: bigint | undefined;
-  /** What is known of the frame besides, encoded. */
+  /** Other facts about the frame, encoded. */
   readonly facts?: Uint8Array | undefined;
 }
 
-export interface Told extends Omit<Notice, "facts"> {
+export interface ReceivedNotice extends Omit<Notice, "facts"> {
   readonly kind: number;
   readonly known: Facts | undefined;
 }
 
-/** Is it the error of a side that finds that the other has ended? */
+/** True for the errors by which one side notices that the other has ended. */
 export function isEnd(error: unknown): boolean {
   return error instanceof NativeCallError && (error.code === EPIPE || error.code === ECONNRESET);
 }
@@ -63,8 +63,8 @@ export function encodedNotice(kind: number, notice: Notice): Uint8Array {
   return written(kind, notice).slice();
 }
 
-/** Notifies the other side, at once where there is room. If that fails, `onFailure` is called a little later. */
-export function tell(
+/** Notifies the other side, at once if there is room. If that fails, `onFailure` is called a little later. */
+export function notify(
   link: Link,
   kind: number,
   notice: Notice,
@@ -79,7 +79,7 @@ export function tell(
 }
 
 /** Looks at a message that has to be a notice of one of these kinds; throws a {@link MessageError} if it is not. */
-export function noticeOf(kinds: readonly number[]): Look<Told> {
+export function noticeOf(kinds: readonly number[]): Look<ReceivedNotice> {
   return (data, byteLength, fds) => {
     if (fds.length > 0) throw badMessage("fds", `expected 0, got ${fds.length}.`);
     if (byteLength < BYTES) throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);

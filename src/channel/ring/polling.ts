@@ -1,22 +1,22 @@
 import { libc } from "../../core/native/libc.ts";
 
-/** Milliseconds of polling before a wait off the thread, which takes about as long, and would slow a busy ring down. */
+/** Milliseconds of polling before a wait off the thread, which takes about as long and would slow a busy ring down. */
 const POLLING_MS = 0.2;
 
-/** After a wait that took longer, the next is not polled for: the other side is in no hurry. */
+/** After a wait that took longer, the next one does not poll: the other side is slow. */
 const LONG_MS = 2;
 
-/** A process that has released nothing for so long, while the other side waits, is named in a warning. */
+/** A warning names a process that has released nothing for so long while the other side waits. */
 export const SLOW_MS = 5000;
 
-/** Waits for the other side of a ring: at once where it is busy, and without work where it is not. */
+/** Waits for the other side of a ring: polls while it is busy, and sleeps while it is not. */
 export class Polling {
   #isWorthIt = true;
 
   /**
-   * Asks again until there is a result; `wait` resolves when it is time to. A caller that has not asked yet asks before.
-   * `polls` is false where this program itself is waited for, which can do nothing while it asks again and again.
-   * `whenSlow` is called whenever the wait has taken {@link SLOW_MS} more.
+   * Waits, then asks, until there is a result; `wait` resolves when it is worth asking. The caller asks once before.
+   * `polls` is false if another task of this program has to act, which it cannot while this one polls. `whenSlow` is
+   * called after every {@link SLOW_MS}.
    */
   async until<T>(
     ask: () => T | undefined,

@@ -17,38 +17,47 @@ import { ReusedFrame, type TurnFacts } from "../../core/tensors/reused.ts";
 import { Changes } from "./changes.ts";
 import type { Facts } from "./facts.ts";
 import type { Joined, Link } from "./link.ts";
-import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type Told, type WhenFull } from "./notice.ts";
+import {
+  isEnd,
+  mostHeld,
+  type Notice,
+  noticeOf,
+  NOTICES,
+  notify,
+  type ReceivedNotice,
+  type WhenFull,
+} from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
 const published = noticeOf([NOTICES.published]);
 
-/** The side of a ring that reads its frames, the writer's own memory. A write into a view ends this process. */
+/** The side of a ring that reads its frames in the writer's own memory. A write into a view ends this process. */
 export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject implements AsyncIterable<T> {
-  /** Its end of life: the frames that it gave end, and the writer gets them back. */
+  /** Its end of life: frames that are still held end, and the writer gets them back. */
   readonly resource: Resource;
   readonly #link: Link;
   readonly #fetch: Joined<T>["fetch"];
   readonly #frames: readonly ReusedFrame<T>[];
   readonly #whenFull: WhenFull;
-  /** What the program has, by its place among the frames. */
+  /** The frames that the program holds, by index. */
   readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
-  /** However many tasks wait for a frame, a notice wakes one of them. */
+  /** A notice wakes one of the tasks that wait for a frame. */
   readonly #waiting: Turns = new Turns();
   readonly #pace: Pace = new Pace();
-  /** Reports when the program has disposed a frame, where the writer has no interest in that. */
+  /** Reports that the program has disposed a frame, if the writer need not know. */
   readonly #freed: Changes = new Changes();
-  /** What was announced, and where its bytes come to. Where the wait for them is given up, the next one gets it. */
-  #comes: { readonly told: Told; into?: number } | undefined;
+  /** The announced frame, and where its bytes go. If the wait for them is given up, the next call gets the frame. */
+  #arriving: { readonly notice: ReceivedNotice; into?: number } | undefined;
   #last = 0;
   #missed = 0;
   #begun = false;
   #readable: ReadableStream<T> | undefined;
-  /** Does the writer know that this side waits for one more? */
+  /** True once the writer knows that this side waits for another frame. */
   #asked = false;
-  /** Was the program warned that it holds itself up? */
+  /** True once the program was warned that it holds itself up. */
   #isNamed = false;
 
   /** Takes link and memory over: made by {@link FrameRing.open}. */
@@ -70,7 +79,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     return this.#link.credentials;
   }
 
-  /** The sequence number of the newest frame that it gave; 0 before the first. */
+  /** The sequence number of the newest frame that {@link next} returned; 0 before the first. */
   get sequence(): number {
     return this.#last;
   }
@@ -81,20 +90,20 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 
   /**
-   * A stream of frames: what {@link next} gives, one when it is asked for one. Dispose each. It closes when the writer has
-   * ended, or this is disposed. Cancelling it does not end the ring. The frame of a read that was given up (`releaseLock()`,
-   * a `pipeTo` that was aborted) goes to the next read; cancelling disposes it.
+   * The frames of {@link next} as a stream, which takes one for each read. Dispose each. It closes when the writer has
+   * ended, or this is disposed. Cancelling it does not end the ring. The frame of an abandoned read (`releaseLock()`, an
+   * aborted `pipeTo`) goes to the next read; cancelling disposes it.
    */
   get readable(): ReadableStream<T> {
     return this.#readable ??= this.#stream(new AbortController());
   }
 
   /**
-   * The next frame; undefined once the writer has ended. Dispose it: until then the writer cannot fill it again. All frames
-   * can be held at a time, with `"drop-oldest"` all but one. If this program holds as many, it waits until another of its
-   * tasks disposes one; if that takes longer than 5 s, a warning says so.
+   * The next frame; undefined once the writer has ended. Dispose it: until then the writer cannot fill it again. You can
+   * hold all frames at a time, with `"drop-oldest"` all but one. If this program holds that many, it waits until another
+   * of its tasks disposes one; if that takes longer than 5 s, a warning says so.
    *
-   * @throws {MessageError} if what the writer says is wrong. The ring is disposed then.
+   * @throws {MessageError} if the writer sends something wrong. The ring is then disposed.
    * @throws {DisposedError} if it is disposed, before or during the wait.
    */
   async next(options: SignalOptions = {}): Promise<T | undefined> {
@@ -103,8 +112,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       signal?.throwIfAborted();
       const turn = this.#pace.next();
       const waits = turn !== undefined || this.#waiting.isBusy || this.#fetch !== undefined;
-      const told = waits ? undefined : this.#announced();
-      if (told !== undefined) return told === "ended" ? undefined : this.#lend(told);
+      const notice = waits ? undefined : this.#announced();
+      if (notice !== undefined) return notice === "ended" ? undefined : this.#lend(notice);
       return await this.#waiting.run(() => this.#waitForFrame(signal, turn), signal);
     } catch (error) {
       if (!isReasonOf(signal, error)) this[Symbol.dispose]();
@@ -112,7 +121,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     }
   }
 
-  /** Each frame, until the writer ends or this is disposed. The loop's next turn, or its dispose, releases it. */
+  /** Each frame, until the writer ends or this is disposed. A frame is released by its dispose, or by the next turn. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {
       const frame = await this.next().catch(unlessDisposed);
@@ -126,10 +135,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 
   /**
-   * A read can be given up while `pull` waits for its frame, and the stream drops what is in its queue without a word when
-   * it is cancelled. So a frame that no read waits for is kept here as far as that can be seen: the stream is not locked.
-   * Where it was locked again without a read, the frame goes into the queue, and no later than the next `pull` it has left
-   * it.
+   * A read can be abandoned while `pull` waits for its frame, and a cancelled stream drops its queue without disposing
+   * frames. So a frame is kept here, and not queued, while the stream is not locked, which means that no read waits. If
+   * the stream was locked again without a read, the frame is queued, and leaves the queue before the next `pull`.
    */
   #stream(cancelled: AbortController): ReadableStream<T> {
     const { signal } = cancelled;
@@ -157,24 +165,24 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | undefined> {
     await turn;
     signal?.throwIfAborted();
-    const told = this.#comes?.told ?? this.#announced() ?? await this.#polling.until(
+    const notice = this.#arriving?.notice ?? this.#announced() ?? await this.#polling.until(
       () => this.#announced(),
       () => this.#link.ready("read", signal),
       !this.#hasAll,
       () => this.#nameItself(),
     );
-    if (told === "ended") return undefined;
-    if (this.#fetch === undefined) return this.#lend(told);
-    this.#comes ??= { told };
-    const into = this.#comes.into ??= this.#free() ?? await this.#untilFree(signal);
+    if (notice === "ended") return undefined;
+    if (this.#fetch === undefined) return this.#lend(notice);
+    this.#arriving ??= { notice };
+    const into = this.#arriving.into ??= this.#free() ?? await this.#untilFree(signal);
     const hasCome = await this.#fetch(into, signal);
-    this.#comes = undefined;
+    this.#arriving = undefined;
     if (!hasCome) return undefined;
-    tellWriter(this.#link, this.resource.name, NOTICES.released, told);
-    return this.#lend(told, into);
+    notifyWriter(this.#link, this.resource.name, NOTICES.released, notice);
+    return this.#lend(notice, into);
   }
 
-  /** A frame that the program has not. */
+  /** The index of a frame that the program does not hold. */
   #free(): number | undefined {
     this.resource.assertLive();
     const place = this.#frames.findIndex((_, i) => !this.#inHand.has(i));
@@ -191,7 +199,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 
   /** The next frame that the writer has announced, if any. */
-  #announced(): Told | "ended" | undefined {
+  #announced(): ReceivedNotice | "ended" | undefined {
     this.resource.assertLive();
     const notice = this.#link.take(published);
     if (notice === "later") return this.#askForMore();
@@ -201,13 +209,13 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     return notice;
   }
 
-  /** Lets the writer know of a wait for more than one frame. */
+  /** Notifies the writer that this side holds frames and waits for another. */
   #askForMore(): undefined {
     const isAtWriter = this.#inHand.size > 0 && this.#fetch === undefined;
     if (!isAtWriter || this.#asked || this.#whenFull === "wait") return;
     this.#asked = true;
     const [oldest] = this.#inHand.values();
-    tellWriter(this.#link, this.resource.name, NOTICES.wanted, oldest);
+    notifyWriter(this.#link, this.resource.name, NOTICES.wanted, oldest);
   }
 
   get #most(): number {
@@ -239,7 +247,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (sequence <= this.#last) throw badMessage("sequence", `expected more than ${this.#last}, got ${sequence}.`);
   }
 
-  #lend({ index, sequence, timestamp, known }: Told, place: number = index): T {
+  #lend({ index, sequence, timestamp, known }: ReceivedNotice, place: number = index): T {
     const notice: Notice = { index, sequence, timestamp };
     if (this.#begun) this.#missed += sequence - this.#last - 1;
     this.#begun = true;
@@ -250,7 +258,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const freed = this.#fetch && this.#freed;
     const atEnd = () => {
       inHand.delete(place);
-      if (freed === undefined) tellWriter(link, name, NOTICES.released, notice);
+      if (freed === undefined) notifyWriter(link, name, NOTICES.released, notice);
       else freed.tell();
     };
     const reused = this.#frames[place];
@@ -266,14 +274,14 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 }
 
-/** What a frame is in a turn of which this is known: nothing of it is another turn's. */
+/** The frame's facts in this turn, without anything from another turn. */
 function factsOf({ info }: Frame, { media, metadata = new Metadata() }: Facts = {}): TurnFacts {
   return { info: withMoment(info, media), metadata };
 }
 
-/** Sends the writer a notice. If that fails, this side leaves the ring, so that the writer gets its frames back. */
-function tellWriter(link: Link, ring: string, kind: number, notice: Notice): void {
-  tell(link, kind, notice, (error) => {
+/** Notifies the writer. If that fails, this side leaves the ring, so that the writer gets its frames back. */
+function notifyWriter(link: Link, ring: string, kind: number, notice: Notice): void {
+  notify(link, kind, notice, (error) => {
     if (isEnd(error) || !link.resource.isLive) return; // what the writer had sent can still be read
     warn(
       `${ring}: this side leaves it, because its writer cannot be notified of frame ${notice.index}: ${

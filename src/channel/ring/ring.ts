@@ -13,10 +13,10 @@ import { RingWriter } from "./writer.ts";
 
 /** Options of {@link FrameRing.create}. */
 export interface RingOptions<T extends Tensor | Frame> extends Pick<ChannelOptions, "allow"> {
-  /** The frames, which the ring takes over: of one kind and size, in memory that other processes can open. */
+  /** The frames, which the ring takes over: all of one kind and size, in memory that other processes can open. */
   readonly frames: readonly T[];
   /**
-   * What happens when no frame is free: `"wait"` (the default: no frame is lost, and the slowest reader sets the pace), or
+   * What happens when no frame is free: `"wait"` (the default: no frame is lost, and the slowest reader sets the pace) or
    * `"drop-oldest"` (the writer goes on, and slow readers miss frames).
    */
   readonly whenFull?: WhenFull;
@@ -32,7 +32,7 @@ const WHEN_FULL: Readonly<Record<WhenFull, true>> = { "wait": true, "drop-oldest
 
 /**
  * A few frames in shared memory, which one process fills and any number of processes read, in turns. No byte is copied:
- * over a Unix socket they agree which frame is whose.
+ * over a Unix socket the processes agree on who has which frame.
  *
  * @example
  * ```ts
@@ -81,7 +81,7 @@ export class FrameRing {
    * @typeParam T what the writer's frames are in the first of `contexts` that takes them: `Frame<HostTensor>`
    * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there; ECONNRESET if its writer ends meanwhile, or
    *     does not let this process in.
-   * @throws {MessageError} if it is no ring, or its memory is not what its writer says.
+   * @throws {MessageError} if it is not a ring, or its memory is not what its writer says.
    */
   static async open<T extends Tensor | Frame = Frame>(path: string, options: OpenRingOptions): Promise<RingReader<T>> {
     const { signal, ...channel } = optionsIn(options, OPEN);
@@ -96,7 +96,7 @@ export class FrameRing {
   }
 }
 
-/** What a ring is made of, checked. */
+/** Checks what a ring is made of. */
 export function ringOptions<T extends Tensor | Frame>({ frames, whenFull = "wait" }: RingOptions<T>): RingParts<T> {
   checks.nameIn(whenFull, WHEN_FULL, "whenFull");
   return { frames: framesIn(frames), whenFull };
@@ -126,7 +126,7 @@ function framesIn<T extends Tensor | Frame>(given: readonly T[]): readonly T[] {
     );
   }
   if (shareBytes(frames)) {
-    throw checks.wrong("frames", "two of them share bytes: one is read while the other is filled.");
+    throw checks.wrong("frames", "two of them share bytes, so one would change while the other is read.");
   }
   return frames;
 }

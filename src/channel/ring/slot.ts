@@ -14,9 +14,9 @@ export class Slot<T extends Tensor | Frame> {
   readonly index: number;
   readonly frame: ReusedFrame<T>;
   notice: Notice;
-  /** How many readers have it, or are going to get it. */
+  /** How many readers hold the frame, or are going to get it. */
   waitedFor = 0;
-  /** What its frame is in each turn; undefined for a tensor. */
+  /** What the frame is in every turn; undefined for a tensor. */
   readonly #kind: FrameInfo | undefined;
   readonly #held: Held;
   #holders = 0;
@@ -29,7 +29,7 @@ export class Slot<T extends Tensor | Frame> {
     this.#held = held;
   }
 
-  /** What its frame is in a new turn: of these facts, and without metadata. */
+  /** The frame's facts in a new turn, without metadata. */
   factsOf(media: MediaFacts | undefined): TurnFacts {
     return this.#kind === undefined ? {} : { info: withMoment(this.#kind, media), metadata: new Metadata() };
   }
@@ -51,7 +51,7 @@ export class Slot<T extends Tensor | Frame> {
   }
 }
 
-/** Times that it had before it came to the ring are no turn's. */
+/** A frame's times from before it joined the ring belong to none of its turns. */
 function timeless({ media: _, ...kind }: FrameInfo): FrameInfo {
   return frameInfo(kind as FrameInfo);
 }

@@ -2,14 +2,14 @@ import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { badMessage } from "../errors.ts";
 import type { Link } from "./link.ts";
-import { type Notice, NOTICES, tell } from "./notice.ts";
+import { type Notice, NOTICES, notify } from "./notice.ts";
 import type { Slot } from "./slot.ts";
 
 export class Subscriber<T extends Tensor | Frame> {
   readonly link: Link;
-  /** Was the program warned that it holds the writer up? */
+  /** True once the program was warned that this reader holds the writer up. */
   isNamed = false;
-  /** How many frames it gets without asking for one more. */
+  /** How many frames it gets without asking for another. */
   readonly #window: number;
   readonly #onFailure: (error: unknown) => void;
   #unread: Slot<T>[] = [];
@@ -17,7 +17,7 @@ export class Subscriber<T extends Tensor | Frame> {
   #wantsMore = false;
   #since = 0;
 
-  /** It has the ring's memory. `onFailure` is called if it cannot be notified of a frame. */
+  /** `onFailure` is called if the reader cannot be notified of a frame. */
   constructor(link: Link, window: number, onFailure: (error: unknown) => void) {
     this.link = link;
     this.#window = window;
@@ -28,41 +28,41 @@ export class Subscriber<T extends Tensor | Frame> {
     return this.#inHand.size > 0 && performance.now() - this.#since >= ms;
   }
 
-  /** Has it been notified of all frames that were queued for it? */
+  /** True if it has been notified of all frames queued for it. */
   get isNotified(): boolean {
     return this.#unread.length === 0;
   }
 
-  /** Queues a frame, and notifies the reader if it may have one more. */
+  /** Queues a frame, and notifies the reader if it may have another. */
   queue(slot: Slot<T>): void {
     slot.waitedFor++;
     this.#unread.push(slot);
-    this.tell();
+    this.announce();
   }
 
-  /** It keeps a frame, and waits for one more. @throws {MessageError} if it does not have that, or waits already. */
+  /** Notes that it keeps a frame and waits for another. @throws {MessageError} if it does not have it, or waits already. */
   wantMore(notice: Notice): void {
     this.#has(notice, "keeps");
     if (this.#wantsMore) throw badMessage("notice", "it asks for one more frame twice, before it got one.");
     this.#wantsMore = true;
-    this.tell();
+    this.announce();
   }
 
   forget(slot: Slot<T>): void {
     this.#unread = this.#unread.filter((other) => other !== slot);
   }
 
-  /** It has finished with a frame. @throws {MessageError} if it did not have that. */
+  /** Takes back a frame. @throws {MessageError} if the reader did not have it. */
   release(notice: Notice): Slot<T> {
     const slot = this.#has(notice, "releases");
     this.#inHand.delete(slot.index);
     slot.letGo();
     this.#since = performance.now();
-    this.tell();
+    this.announce();
     return slot;
   }
 
-  /** It has gone: what it had, and what it was going to get. */
+  /** Ends the reader; yields the frames that it held, then those that it was going to get. */
   *end(): Generator<Slot<T>> {
     for (const slot of this.#inHand.values()) {
       slot.letGo();
@@ -78,8 +78,8 @@ export class Subscriber<T extends Tensor | Frame> {
     throw badMessage("notice", `it ${does} a frame that it does not have.`);
   }
 
-  /** Announces what it may have. */
-  tell(): void {
+  /** Announces the queued frames that it may have. */
+  announce(): void {
     while (this.#unread.length > 0 && this.#unread[0].mayBeHeld) {
       if (this.#inHand.size >= this.#window && !this.#wantsMore) return;
       const slot = this.#unread.shift()!;
@@ -87,7 +87,7 @@ export class Subscriber<T extends Tensor | Frame> {
       this.#wantsMore = false;
       this.#inHand.set(slot.index, slot);
       slot.hold();
-      tell(this.link, NOTICES.published, slot.notice, this.#onFailure);
+      notify(this.link, NOTICES.published, slot.notice, this.#onFailure);
     }
   }
 }

@@ -19,7 +19,7 @@ import { type Held, Slot } from "./slot.ts";
 
 /** Options of {@link RingWriter.next}. */
 export interface NextOptions extends SignalOptions {
-  /** What codecs know of the frame that will be in it: its `info.media`, which readers get. */
+  /** Codec facts about the frame to be filled in: its `info.media`, which readers get. */
   readonly media?: MediaFacts;
 }
 
@@ -41,8 +41,8 @@ interface Turn<T extends Tensor | Frame> {
 /**
  * The side of a ring that fills its frames. It listens until it is disposed, and keeps the process alive.
  *
- * Readers come and go at any time. One that ends in the middle of a frame, by whatever cause, gives it back by that: the
- * kernel reports its end.
+ * Readers come and go at any time. If one ends in the middle of a frame, for whatever reason, the kernel reports its end,
+ * and the frame comes back.
  */
 export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   /** Its end of life: readers see the end of the ring, and keep the frames that they have. */
@@ -54,12 +54,12 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   readonly #turns: WeakMap<object, Turn<T>> = new WeakMap();
   readonly #audience: Audience<T>;
   readonly #publishing: Turns = new Turns();
-  /** However many tasks wait for a frame, a change wakes one of them. */
+  /** A change wakes one of the tasks that wait for a frame. */
   readonly #waiting: Turns = new Turns();
   readonly #polling: Polling = new Polling();
   readonly #pace: Pace = new Pace();
   #sequence = 0;
-  /** Was the program warned that it holds itself up? */
+  /** True once the program was warned that it holds itself up. */
   #isNamed = false;
   #writable: WritableStream<T> | undefined;
 
@@ -84,7 +84,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     return this.#audience.size;
   }
 
-  /** A stream of frames: what {@link next} gave is published by a write. Its end waits until all of them were read. */
+  /** A stream whose writes publish frames of {@link next}. Its close waits until all of them were read. */
   get writable(): WritableStream<T> {
     return this.#writable ??= new WritableStream<T>({
       write: async (frame) => void await this.publish(frame),
@@ -93,11 +93,11 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 
   /**
-   * A frame to fill: its memory itself. Publish it, or dispose it to give it back unread.
+   * A frame to fill in place. Publish it, or dispose it to give it back unread.
    *
    * If none is free, it waits until the slowest reader has released one. With `whenFull: "drop-oldest"` it takes the
-   * oldest frame that was announced to no reader. If this program has all frames itself, it waits until another of its
-   * tasks publishes or disposes one. A reader that it waits for longer than 5 s is named in a warning.
+   * oldest frame that was announced to no reader. If this program holds all frames itself, it waits until another of its
+   * tasks publishes or disposes one. A warning names a reader that it waits for longer than 5 s.
    *
    * @throws {ArgumentError} for wrong `media`, and for those of a ring of tensors.
    * @throws {DisposedError} if the ring is disposed, before or during the wait.
@@ -112,8 +112,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 
   /**
-   * Gives a filled frame to all readers, with its metadata and its `info.media`, and returns its sequence number. The frame
-   * is disposed, so its work and its maps end first. If they fail, nothing is published.
+   * Passes a filled frame to all readers, with its metadata and its `info.media`, and returns its sequence number. The
+   * frame is disposed, so its work and its maps end first. If they fail, nothing is published.
    *
    * @throws {ArgumentError} if the frame is not from {@link next}, or was published or disposed before, or if its metadata
    *     is longer than 64 KiB. Then it can still be published.
@@ -143,7 +143,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 
   /**
-   * Waits until there is a reader: no reader sees what is published before.
+   * Waits until there is a reader. Readers do not see what was published before they joined.
    *
    * @throws {DisposedError} if the ring is disposed, before or during the wait.
    */
@@ -163,9 +163,9 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 
   /**
-   * Ends the ring once every reader has been notified of every frame that is published: they read those, then see the end, and
-   * keep what they have for as long as they want. {@link flush} waits for that, too: a reader that keeps a frame until it
-   * sees the end, as an encoder may, would hold it up for good.
+   * Ends the ring once every reader has been notified of every published frame: readers read those, then see the end, and
+   * keep their frames for as long as they want. Use it rather than {@link flush} if a reader may keep a frame until it
+   * sees the end, as an encoder does: flush() would wait for that frame for ever.
    */
   async end(options: SignalOptions = {}): Promise<void> {
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
@@ -192,7 +192,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
 
   #room(): Slot<T> | undefined {
     this.resource.assertLive();
-    if (this.#free.length === 0) this.#audience.hear();
+    if (this.#free.length === 0) this.#audience.takeNotices();
     return this.#free.shift() ?? this.#audience.takeOldest();
   }
 

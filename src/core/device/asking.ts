@@ -45,7 +45,7 @@ interface Waiting {
 class Polling {
   readonly #keepsAlive: boolean;
   readonly #waiting = new Set<Waiting>();
-  /** From the newest wait on, all are asked about as fast as the event loop turns. */
+  /** Until then, all are polled as fast as the event loop turns. */
   #busyUntil = 0;
   #isAsking = false;
 

@@ -30,7 +30,7 @@ const NO_PITCHES = [0, 0];
 /**
  * The runs of layouts as a box of two or three dimensions.
  *
- * @throws {LayoutError} if they are no box. In a box, rows do not overlap, and slices are a multiple of a row apart.
+ * @throws {LayoutError} if they are not a box. In a box, rows do not overlap, and slices are a multiple of a row apart.
  */
 export function boxOf({ length, dimensions }: Runs, most: 2 | 3, { api, fn, argument }: BoxPlace): Box {
   const wrong = (what: string) =>
@@ -45,7 +45,7 @@ export function boxOf({ length, dimensions }: Runs, most: 2 | 3, { api, fn, argu
       throw wrong("the dimensions lie in memory in another order, or inside of each other.");
     }
     if (slice !== undefined && slice % row !== 0) {
-      throw wrong(`its slices are ${slice} bytes apart, which is no multiple of the ${row} of a row.`);
+      throw wrong(`its slices are ${slice} bytes apart, which is not a multiple of the ${row} of a row.`);
     }
   });
   return {

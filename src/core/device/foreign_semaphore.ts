@@ -136,7 +136,7 @@ export abstract class ForeignSemaphore extends NativeObject {
     line.resource.assertLive();
     const points = pointsIn(given, checks);
     for (const { semaphore, value } of points) semaphore.#assertPoint(queue, to, value, checks);
-    // What is not a timeline is used as memory is written: two of our waits at once could take each other's signals.
+    // Anything but a timeline is used as memory is written: two of our waits at once could take each other's signals.
     const once = points.filter(({ semaphore }) => semaphore.kind !== "timeline");
     const uses = once.map(({ semaphore }) => ({ tensor: semaphore, access: "write", argument: "semaphores" } as const));
     const last = to === "wait" ? [] : points.map(({ semaphore }) => semaphore.#signalled);
@@ -249,7 +249,7 @@ function pointsIn(given: readonly (ForeignSemaphore | SemaphorePoint)[], checks:
 /**
  * Imports a duplicate of a semaphore's fd, as `importSemaphore` does in every API: the fd stays the caller's.
  *
- * @throws {ArgumentError} if the queue's driver imports none of this kind, and for what is no such fd.
+ * @throws {ArgumentError} if the queue's driver imports none of this kind, and for anything but such an fd.
  * @throws {NativeCallError} if the driver refuses it.
  */
 export function importedSemaphore(

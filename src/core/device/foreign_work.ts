@@ -87,7 +87,7 @@ class Polled implements ForeignWork {
 
 let shared: Resource | undefined;
 
-/** Nobody ends work that holds nothing: all of it shares one. */
+/** Work that holds nothing native is never ended, so all of it shares one end of life. */
 function neverEnded(): Resource {
   return shared ??= new Resource({ name: "work of other code" });
 }

@@ -35,7 +35,7 @@ export function assertQueue<Q extends { readonly context: unknown }>(
  * Returns the range of a launch, whose properties say what their numbers count. An array alone would not: APIs differ.
  * @param unit the property that every launch has; one that has no other is checked by a comparison
  * @param names all properties
- * @throws {ArgumentError} if it is no object, or has an unknown property.
+ * @throws {ArgumentError} if it is not an object, or has an unknown property.
  */
 export function rangeIn<R extends object>(given: R, unit: keyof R & string, names: Names<R>, launch: Launch): R {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {

@@ -129,7 +129,7 @@ export class Line<L = any> extends Printed implements LineEvents {
     return this.#submitted;
   }
 
-  /** May its newest command fail before what it waits for is over? So it does where a gate fails that it stands behind. */
+  /** True if the newest command can fail before its waits end, as it does when a gate in front of it fails. */
   get mayFailEarly(): boolean {
     return this.#gated !== undefined;
   }

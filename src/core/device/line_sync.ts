@@ -70,7 +70,10 @@ export class LineSync {
     this.#sync = line.driver.lines.sync;
   }
 
-  /** Can the next command wait for the other line? No gate may stand in front of it: its signal might never come. */
+  /**
+   * True if the next command can wait for the other line. Not if that is behind a gate, because its signal might never
+   * come.
+   */
   reaches(other: SyncedLine): boolean {
     return this.#exportedBy(other) !== undefined || this.#makerFor(other) !== undefined;
   }
@@ -104,7 +107,7 @@ export class LineSync {
     return `${name} and ${other.name} both import ${shared}, and no open context on their device makes such semaphores`;
   }
 
-  /** Does its driver import semaphores of a kind, and signal them? */
+  /** True if its driver imports semaphores of a kind, and signals them. */
   takes(kind: SyncKind): boolean {
     return this.#sync?.signal !== undefined && this.#sync.imports.includes(kind);
   }
@@ -181,7 +184,7 @@ export class LineSync {
     let imported = this.#timelines.get(other);
     using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
     if (port === undefined) return mark;
-    // Its signal has come: VK_KHR_external_semaphore_fd says so by -1.
+    // VK_KHR_external_semaphore_fd returns -1 where the signal has come.
     if (kind.endsWith("-fd") && !isTimeline(kind) && port.fd < 0) return mark;
     if (imported === undefined) {
       imported = this.#sync!.import(port, lane);
@@ -316,7 +319,7 @@ export function offerSemaphores(maker: SemaphoreMaker): () => void {
 }
 
 /** A maker on one of these devices, and the first kind of its that will do. */
-export function makerFor(
+function makerFor(
   devices: readonly DeviceId[],
   fits: (kind: SyncKind) => boolean,
 ): { readonly maker: SemaphoreMaker; readonly kind: SyncKind } | undefined {

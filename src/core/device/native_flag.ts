@@ -56,7 +56,7 @@ const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: t
 export class Signal implements PolledWork, Disposable {
   readonly api = "core";
   readonly name: string;
-  /** Where it is among those that ended before C was through with them. */
+  /** Its place among those that ended before C had made all its calls. */
   place = 0;
   readonly by: CallbackName;
   readonly count: number;
@@ -158,7 +158,7 @@ export class Signal implements PolledWork, Disposable {
   }
 }
 
-/** Signals that ended before C was through with them. */
+/** Signals that ended before C had made all its calls. */
 const late: Signal[] = [];
 /** Which of them is asked next. */
 let next = 0;

@@ -70,7 +70,7 @@ export abstract class Parameter<C = unknown> {
 export class ValueParameter<C = unknown> extends Parameter<C> {
   readonly #element: Element | undefined;
 
-  /** A struct if `element` is a size in bytes. At size 0 only the driver knows the size, and checks the bytes. */
+  /** A struct if `element` is a size in bytes. Where the size is 0, only the driver knows it, and checks the bytes. */
   constructor(place: ParameterPlace, element: Element | number) {
     const { size, align } = typeof element === "number" ? { size: element, align: 16 } : element;
     super(place, size, align);

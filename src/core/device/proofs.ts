@@ -118,7 +118,7 @@ export class Proofs<C extends { readonly name: string }> {
 
   /**
    * Runs the experiment of a class unless that was done before. If the experiment fails, that is a warning, and this
-   * context tries it no more: the class is unproven.
+   * context does not try it again: the class is unproven.
    */
   tryToProve(which: MemoryClass<C>): void {
     if (this.#verdicts[which.number] !== undefined || this.#failed.has(which)) return;

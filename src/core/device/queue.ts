@@ -26,7 +26,8 @@ const OPTIONS: Names<CommandOptions> = { after: true };
 export interface TransferOptions extends CommandOptions {
   /**
    * Where the elements lie in the program's bytes: a layout of the same shape and dtype, or `"dense"`, without gaps. Only
-   * elements move then. Without it, all bytes move as they lie, padding included; an image's pixels are always dense.
+   * elements move then. If it is left out, all bytes move as they lie, padding included; an image's pixels are always
+   * dense.
    */
   readonly at?: LayoutInit | "dense";
 }

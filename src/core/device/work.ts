@@ -56,7 +56,7 @@ export interface WorkEntry {
   wrote: number;
 }
 
-/** At so many entries of other lines, the finished ones are looked for. That takes native calls. */
+/** Above this many entries of other lines, finished ones are pruned. That takes native calls. */
 const MANY = 8;
 
 const NO_ERRORS: readonly unknown[] = [];

@@ -21,7 +21,7 @@ export interface MapOptions {
   readonly access?: Access;
   /** Your own work on the source's bytes, which has to finish before the map touches them. */
   readonly after?: Fence;
-  /** May a step copy bytes? `"never"` by default: a route that would is refused. */
+  /** Whether a step may copy bytes. `"never"` by default: a route with such a step is refused. */
   readonly copy?: "never" | "allow";
 }
 

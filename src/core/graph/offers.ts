@@ -277,12 +277,12 @@ const PROOFS = new WeakMap<
 const CLASSES = new Map<string, MemoryClass<Experiment>>();
 
 /** Runs the experiment that shows whether both APIs use memory of this class in place, once. */
-export function tryToProveShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): void {
+function tryToProveShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): void {
   const { experiment, proofs } = proofsOf(mapper, from, to, sample);
   proofs.tryToProve(classOf(experiment));
 }
 
-export function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
+function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
   const { experiment, proofs } = proofsOf(mapper, from, to, sample);
   return proofs.judge(classOf(experiment));
 }

@@ -7,7 +7,7 @@ import { NoRouteError, type Refusal } from "../errors.ts";
  */
 export type Transfer = "alias" | "migrate" | "copy";
 
-/** From the least to the most that can happen to the bytes. */
+/** In order of cost to the bytes, the least first. */
 const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
 /** The most that several steps do with the bytes: `"alias"` for none. */

@@ -10,7 +10,7 @@ export interface PixelComponent {
   readonly offset: number;
   /** Bits below and in the value. */
   readonly bits: number;
-  /** For how many pixels a value stands: across, and down. */
+  /** How many pixels one value stands for, across and down. */
   readonly across: number;
   readonly down: number;
 }

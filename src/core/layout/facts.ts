@@ -11,7 +11,7 @@ const MATRICES: Readonly<Record<string, NonNullable<Colour["matrix"]>>> = {
 };
 
 /** FFmpeg's name of a matrix. */
-export function matrixNameOf(colour: Colour = {}): string | undefined {
+function matrixNameOf(colour: Colour = {}): string | undefined {
   return nameIn(MATRICES, colour.matrix);
 }
 

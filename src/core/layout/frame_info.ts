@@ -207,7 +207,7 @@ export interface Colour {
 export interface MediaFacts {
   /** When it is shown, in units of the time base. */
   readonly pts?: bigint;
-  /** For how long, in the same units. */
+  /** How long it is shown, in the same units. */
   readonly duration?: bigint;
   /** Seconds: a numerator and a denominator. */
   readonly timeBase?: readonly [numerator: number, denominator: number];

@@ -92,7 +92,7 @@ export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): L
   return frozen({ shape, dtype, strides, byteOffset, byteLength });
 }
 
-/** To freeze a layout takes longer than all the rest, and programs ask for a few of them again and again. */
+/** Freezing a layout takes longer than all the rest, and programs ask for the same few again and again. */
 const lately: Layout[] = [];
 const MOST_LATELY = 4;
 
@@ -115,7 +115,7 @@ function areSame(a: readonly number[], b: readonly number[]): boolean {
   return true;
 }
 
-/** True if the elements lie in order without gaps. @throws {LayoutError} if it is no layout. */
+/** True if the elements lie in order without gaps. @throws {LayoutError} if it is not a layout. */
 export function isContiguous(l: Layout): boolean {
   return isGapless(layout(l));
 }

@@ -228,7 +228,7 @@ export function failed(resource: Resource, errors: readonly unknown[]): void {
 }
 
 /** Takes over the failures of a resource that ended with this one. */
-export function takeFailuresOf(ended: Resource, resource: Resource): void {
+function takeFailuresOf(ended: Resource, resource: Resource): void {
   const failures = takeFailures(ended);
   if (failures.length > 0) resource.failures = [...resource.failures, ...failures];
 }

@@ -19,7 +19,7 @@ let isTracing: boolean | undefined;
  * same as the variable SAMEPAGE_TRACE_FORGOTTEN=1, for programs that may not read the environment. It costs a stack for
  * each object, about 70 µs.
  *
- * @throws {ArgumentError} if `on` is no boolean.
+ * @throws {ArgumentError} if `on` is not a boolean.
  *
  * @example
  * ```ts
@@ -128,7 +128,7 @@ export function registerLater(object: object, resource: Resource): void {
   queueMicrotask(registerFresh);
 }
 
-/** For a resource whose object was disposed, or ends with another one. */
+/** Stops watching a resource whose object was disposed, or ends with another one. */
 export function unregister(resource: Resource): void {
   const { place } = resource;
   if (place === NOWHERE) return;

@@ -145,7 +145,7 @@ const waiting = new Map<Line, Waiting[]>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /**
- * Waits for a fence without hurry: it neither polls before it returns nor takes a thread, and all such waits share one
+ * Waits for a fence at low cost: it neither polls before it returns nor takes a thread, and all such waits share one
  * timer. Work that takes long is waited for by {@link Fence.wait} after a while.
  * @throws the work's error.
  */

@@ -41,7 +41,7 @@ export class Grant {
   readonly loan: Grant | undefined;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
-  /** For memory that came from elsewhere: what to do where it does not cover an access. */
+  /** For memory from elsewhere: the remedy if the grant does not cover an access. */
   remedy: string | undefined;
   /** @internal True for bytes that a program attached, and may have an owner for. */
   isAttached = false;
@@ -104,7 +104,7 @@ export class Grant {
     let loan: Grant | undefined;
     do {
       loan = lends.size === 0 ? undefined : Grant.#loanIn(lends, start, end, access);
-      loan?.resource?.settleIfOver(); // nothing looks whether other code has given bytes back until someone asks
+      loan?.resource?.settleIfOver(); // a loan only learns that other code has given the bytes back when it is asked
     } while (loan !== undefined && loan.#ended);
     if (loan === undefined) return new Grant(allocation, start, end, access, holder, undefined, lends, roots);
     loan.parent!.resource?.assertLive();

@@ -42,7 +42,7 @@ export function own(
     giveBack,
   }: Owning,
 ): Resource {
-  join(allocation); // before anything else: to ask about a loan may end it, and free the block
+  join(allocation); // first of all: a question about a loan may end it, and free the block
   const leave = leaving(allocation);
   let grants: Grant[];
   try {

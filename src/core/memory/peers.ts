@@ -95,7 +95,7 @@ function lowerBound(chunk: readonly Allocation[], start: number): number {
   return low;
 }
 
-/** Like splice(), which makes an array of what it takes out: that takes longer than to move a chunk. */
+/** Instead of splice(), which makes an array of what it takes out: that takes longer than moving a chunk. */
 function insertAt(chunk: Allocation[], at: number, one: Allocation): void {
   chunk.push(one);
   for (let i = chunk.length - 1; i > at; i--) chunk[i] = chunk[i - 1];

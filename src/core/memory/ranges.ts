@@ -19,7 +19,7 @@ interface Node<T> extends Placed<T> {
   writersReach: number;
 }
 
-/** Below every byte. Not -Infinity, because V8 allocates room for a number that is no small integer. */
+/** Below every byte. Not -Infinity, because V8 allocates room for a number that is not a small integer. */
 const NO_REACH = -1;
 
 let orders = 0;

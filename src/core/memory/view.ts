@@ -94,7 +94,7 @@ export class TensorViews {
         continue;
       }
       try {
-        // A buffer that is detached already was moved out of our reach.
+        // A buffer that is already detached was moved away: it can no longer be revoked.
         if (isDetached(handed.buffer)) allocation.markEscaped("was moved away with transfer() or postMessage");
         else transfer(handed.buffer, 0);
         allocation.liveViews--;

@@ -114,7 +114,7 @@ export function mapBlock(init: BlockInit): MappedBlock {
   return { kind: "host.block", byteLength, start: 0, ...takeFromSlab(byteLength) };
 }
 
-/** So many bytes hold a huge page of 2 MiB wherever they begin. */
+/** A length that holds a whole huge page of 2 MiB wherever it begins. */
 const ROOM_FOR_HUGE_PAGE = 4 << 20;
 
 /** A block with its own mapping; a guard page is one more mapping. */
@@ -233,7 +233,7 @@ export function takeFromSlab(byteLength: number): SlabBlock {
   return { address, free: (fate) => giveBackTo(slab, index, address, fate) };
 }
 
-/** Is a byte of this range in a block without an owner? A former owner may still know its address. */
+/** True if a byte of this range lies in a block without an owner, whose former owner may still know the address. */
 export function isVacant(address: bigint, byteLength: number): boolean {
   const start = asNumber(address);
   for (const slab of slabs) {

@@ -66,7 +66,7 @@ export class CallbackWords {
     return this.#address + BigInt(8 * word) as Address;
   }
 
-  /** A word as a pointer to an object, for a function that frees the object and clears it. */
+  /** A word as a pointer to an object, for functions that free the object and clear the pointer. */
   place(word: number): BigUint64Array<ArrayBuffer> {
     return this.all.subarray(word, word + 1);
   }
@@ -142,7 +142,7 @@ export const CALLBACKS = { sem_post: POST, sigemptyset: CLEAR } as const satisfi
 export type CallbackName = keyof typeof CALLBACKS;
 
 /** The first eight bytes: a thread that writes them is the last to write at all. */
-export function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
+function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
   return new BigUint64Array(bytes.buffer, bytes.byteOffset, 1);
 }
 

@@ -26,7 +26,7 @@ import { libc, libcError, retried } from "./libc.ts";
 import { cString } from "./text.ts";
 import { textOf } from "./mappings.ts";
 
-/** Is an fd a dma-buf? Drivers believe other files, too, and those may shrink under them. */
+/** True for a dma-buf. Drivers accept other files too, which may then shrink. */
 export function isDmaBuf(fd: number): boolean {
   const info = infoOf(fd);
   return info === "" ? syncsAsDmaBuf(fd) : exporterIn(info) !== undefined;
@@ -97,7 +97,10 @@ export interface FdFacts {
   readonly access: Access;
   /** Why a mapping of the fd is refused, or is not the memory; undefined where it is. */
   readonly hidden?: Reason | undefined;
-  /** Why the fd only names the memory, for the driver that made it; undefined where it is the memory's own. */
+  /**
+   * Why only the driver that made the fd can use it, as a name of the memory; undefined if the fd carries the memory
+   * itself.
+   */
   readonly stub?: Reason | undefined;
 }
 

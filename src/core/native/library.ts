@@ -43,7 +43,7 @@ function ownLibC(): Files | undefined {
  * if a part that the file's header promises is cut off. Undefined if nothing is wrong, or the loader reports it itself.
  * @param path a path with a slash in it; the loader alone knows the file of a bare name
  */
-export function faultOf(path: string): string | undefined {
+function faultOf(path: string): string | undefined {
   const files = ownLibC();
   const fd = files?.open(new TextEncoder().encode(`${path}\0`), O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0) ?? -1;
   if (files === undefined || fd < 0) return undefined;
@@ -59,7 +59,9 @@ export function faultOf(path: string): string | undefined {
 
 type Read = (at: bigint, length: number) => DataView | undefined;
 
-/** The end of the parts that the loader maps; 0 for a file that is no library for this machine: the loader says so. */
+/**
+ * The end of the parts that the loader maps; 0 for a file that is not a library for this machine: the loader says so.
+ */
 function endOf(read: Read): bigint {
   const header = read(0n, Elf64_Ehdr.size);
   if (header === undefined || header.getUint32(0) !== ELF_MAGIC) return 0n;

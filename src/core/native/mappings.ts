@@ -7,7 +7,7 @@ import { ArgumentError } from "../errors.ts";
 /** What the kernel says of something that this process has a limited amount of. */
 export interface Kernel {
   limit(): number;
-  /** How much the process has in use. Asking takes a while, so it is done rarely. */
+  /** How many the process uses. The query takes a while, so it is made rarely. */
   inUse(): number;
 }
 

@@ -47,7 +47,9 @@ export function createMemfd(byteLength: number, undo: Undo): { readonly fd: numb
   return { fd, memfd: { identity, byteLength, mode: "read-write", duplicate: () => duplicateFd(fd) } };
 }
 
-/** From then on, no process can map it for writing; old mappings can be written as before. Does nothing to other files. */
+/**
+ * Seals a memfd, so that no process can map it for writing any longer; old mappings stay writable. Ignores other files.
+ */
 export function sealAgainstWriters(fd: number): void {
   if (sealsOf(fd) !== undefined) addSeals(fd, F_SEAL_FUTURE_WRITE);
 }

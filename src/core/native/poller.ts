@@ -76,7 +76,7 @@ class Poller {
   readonly #epoll: number;
   /** An eventfd: writing to it ends the call that is in flight. */
   readonly #bell: number;
-  /** The kernel writes here, perhaps after its isolate has ended, so it is no JavaScript memory. */
+  /** The kernel writes here, perhaps after its isolate has ended, so it is not JavaScript memory. */
   readonly #events: Address;
   readonly #seen: DataView;
   readonly #waiters: Map<number, Set<Waiter>> = new Map();

@@ -105,12 +105,12 @@ export class StructType<L extends StructLayout> {
     return new this.#Laid(address, viewAt(address, this.byteLength, this.#api));
   }
 
-  /** Those of a struct in memory of JavaScript's, or of one that lies within another. */
+  /** Those of a struct in JavaScript's memory, or of one that lies within another. */
   in(view: DataView<ArrayBuffer>): InMemory<L> {
     return new this.#Laid(NULL, view);
   }
 
-  /** A new one in memory of JavaScript's, for calls that fill it in. */
+  /** A new one in JavaScript's memory, for calls that fill it in. */
   blank(): InMemory<L> {
     return this.in(new DataView(new ArrayBuffer(this.#size)));
   }

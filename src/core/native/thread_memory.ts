@@ -1,6 +1,6 @@
 /**
  * Memory for the arguments of calls on other threads. A Worker that is terminated ends while its calls go on, or have yet
- * to begin: what they read must not end with it, so it is no JavaScript memory.
+ * to begin: what they read must not end with it, so it is not JavaScript memory.
  *
  * @module
  */

@@ -192,7 +192,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
    *
    * @throws {DisposedError} if the frame was disposed.
    * @throws {AccessError} while its bytes are lent for writing, or on their way back.
-   * @throws {ArgumentError} for a frame that is no such object.
+   * @throws {ArgumentError} for a frame that is not such an object.
    */
   get handle(): bigint {
     this.assertUsable(this.leastAccess);
@@ -281,7 +281,7 @@ export function sizeInWords(info: FrameInfo): string {
   return `${info.channels} channels of ${info.samples} samples`;
 }
 
-/** The planes of a frame; of a tensor, itself. */
+/** The planes of a frame, or the tensor itself. */
 export function planesOf<T extends Tensor>(source: T | Frame<T>): readonly T[];
 export function planesOf(source: Mapped): readonly Tensor[];
 export function planesOf(source: Mapped): readonly Tensor[] {

@@ -211,7 +211,10 @@ interface Named {
 export class Metadata extends Printed {
   #list: Named[] = [];
 
-  /** Begins with one dictionary of each name. @throws {ArgumentError} if one is no plain data, or `fields` no object. */
+  /**
+   * Begins with one dictionary of each name.
+   * @throws {ArgumentError} if one is not plain data, or `fields` is not an object.
+   */
   constructor(fields?: Partial<MetadataFields>) {
     super();
     if (fields === undefined) return;
@@ -242,7 +245,10 @@ export class Metadata extends Printed {
     return this.#list.filter((named) => named.name === name).map(({ fields }) => fields as MetadataFields[N]);
   }
 
-  /** Adds a dictionary after all others. @throws {ArgumentError} if it is no plain data, or a known key has another type. */
+  /**
+   * Adds a dictionary after all others.
+   * @throws {ArgumentError} if it is not plain data, or a known key has another type.
+   */
   add<N extends string>(name: N, fields: MetadataFields[N]): this {
     this.#list.push({ name, fields: checked(name, plain(name, fields)) });
     return this;
@@ -301,11 +307,11 @@ export interface Region {
   readonly height: number;
   /** The object. */
   readonly detection: MetadataFields["detection"];
-  /** What models take it for: those that say its `id` as `objectId`. */
+  /** What models take it for: the classifications whose `objectId` is its `id`. */
   readonly classifications: readonly MetadataFields["classification"][];
   /** What else models made of it. */
   readonly results: readonly MetadataFields["inferenceResult"][];
-  /** The id that it has in each frame, where somebody follows it. */
+  /** The id that it has in every frame, where a tracker follows it. */
   readonly objectId?: number;
 }
 

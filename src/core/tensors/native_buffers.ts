@@ -79,7 +79,7 @@ interface Slot<T> {
  * all frames have ended, and the library has given its references back.
  */
 export class NativeBuffers<T extends Tensor = Tensor> {
-  /** The function of C that a library calls for each buffer when it needs it no more. */
+  /** The C function that a library calls for each buffer once it no longer needs it. */
   readonly callback: Address;
   /** Its first argument. */
   readonly data: Address;

@@ -14,7 +14,7 @@ import { lentBy, type Mapped } from "./mapped.ts";
 export interface LoanedBlock {
   /** Where its planes lie: no tensors are made of them. */
   readonly planes: readonly DescribedPlane[];
-  /** The function of C that is called once the native code needs the block no more. */
+  /** The C function that is called once the native code no longer needs the block. */
   readonly callback: Address;
   /** Its first argument, which no other loan has. */
   readonly data: Address;

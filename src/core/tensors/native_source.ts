@@ -47,7 +47,7 @@ export class NativeSource<N, F> {
         const made = await next;
         if (made === undefined) return;
         next = this.#init.next();
-        next.catch(() => {}); // the loop throws it, once it comes so far
+        next.catch(() => {}); // the loop throws it when it gets there
         yield this.#init.give(made, count);
       }
     } finally {

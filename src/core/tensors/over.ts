@@ -24,7 +24,7 @@ import type { Tensor } from "./tensor.ts";
 export interface PlacedMemory {
   /** What the tensors are made with. */
   readonly handle: unknown;
-  /** Where each plane lies, counted from the handle; of a tensor there is one. */
+  /** The layout of each plane, or of the tensor, counted from the handle. */
   readonly layouts: readonly Layout[];
   /** Its one grant begins with the first byte of the first plane. */
   readonly resource: Resource;
@@ -88,7 +88,7 @@ export function frameAllocator(target: Target): ((info: FrameInfo) => Frame) | u
 
 /** What is known of memory that comes from outside. */
 export interface Received {
-  /** Where each plane lies, counted from the port's first byte; of a tensor there is one. They lie within the port. */
+  /** The layout of each plane, or of the tensor, counted from the port's first byte. They lie within the port. */
   readonly layouts: readonly Layout[];
   /** How it may be used. */
   readonly access: Access;

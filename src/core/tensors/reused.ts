@@ -84,7 +84,7 @@ export class ReusedFrame<T extends Tensor | Frame> {
 
 const NO_FACTS: TurnFacts = {};
 
-/** Does it lie in one block that it holds as a whole, of a kind that makes tensors of a block? */
+/** True if it holds one whole block, of a kind of memory that can make tensors of a block. */
 function isOneBlock({ resource, target }: Tensor | Frame, planes: readonly Tensor[]): boolean {
   if (resource.grants.length !== 1 || portsOf(target)?.tensor === undefined) return false;
   return planes.every(({ rawHandle }) => rawHandle === planes[0].rawHandle);

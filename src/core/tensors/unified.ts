@@ -137,7 +137,7 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
       this.context.resource?.assertLive();
       const found = this.find(handle, at.byteOffset + at.byteLength);
       if (found === undefined) {
-        throw this.checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`, undefined, this.finder);
+        throw this.checks.wrong("pointer", `it is not unified memory of ${this.context.name}.`, undefined, this.finder);
       }
       const { base, byteLength, usm } = found;
       const start = Number(handle - base);
@@ -207,7 +207,7 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   }
 }
 
-/** Copies bytes of JavaScript's to or from an address, for experiments: they do not count, and are over when it returns. */
+/** Copies JavaScript's bytes to or from an address, for experiments: they do not count, and are over when it returns. */
 function moveBytes(usm: UnifiedMemory<PointerTensor>, address: Address, bytes: Uint8Array, direction: Direction): void {
   const { api, queue: { line } } = usm.context;
   pinned(bytes, api, (host) => {
@@ -249,7 +249,7 @@ export function unifiedPorts<T extends PointerTensor>(
   const { context } = usm;
   const { exports = [], imports = [], export: exportOther, import: importOther } = also;
   const refuseOther = ({ allocation }: ByteRange) =>
-    usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
+    usm.blockOf(allocation) === undefined ? { reason: `it is not memory of ${context.name}.` } : undefined;
   const refuseFar = ({ allocation }: ByteRange) =>
     usm.blockOf(allocation) === undefined
       ? { reason: `it is memory of another native context than that of ${context.name}.`, remedy: OPEN_ON }

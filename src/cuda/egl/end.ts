@@ -11,7 +11,7 @@ import { check, checkRelease } from "../errors.ts";
 import { owned } from "../primary_context.ts";
 import { CudaStream } from "../stream.ts";
 
-/** An `EGLStream`, as its ends see it: an `EglStream` of samepage's, or any object that asks EGL the same questions. */
+/** An `EGLStream`, as its ends see it: a samepage `EglStream`, or any object that asks EGL the same questions. */
 export interface EglStreamLike {
   /** The `EGLStreamKHR`. */
   readonly handle: bigint;

@@ -103,7 +103,7 @@ export class GlResource extends SharedImport<StreamLane> {
   }
 }
 
-/** For what is ordered behind no work of samepage, because that is over. */
+/** For calls that need no order behind samepage's work, because that is over. */
 const DEFAULT_STREAM = 0n as CudaStream;
 
 const ABOUT: ErrorFields = {

@@ -5,7 +5,7 @@ import { cudart } from "../library.ts";
 
 let functions: CudaEgl | undefined;
 
-/** CUDA's functions for EGL: of the runtime that is open, which has them since CUDA 12. */
+/** CUDA's functions for EGL, in the open runtime, which has them since CUDA 12. */
 export function cudaEgl(): CudaEgl {
   if (functions !== undefined) return functions;
   cudart();

@@ -62,7 +62,7 @@ const SIGNAL: Making = {
   one: roomFor(CUexternalSemaphoreSignalParams.size),
 };
 
-/** A sync is no semaphore: it is only waited for, and by no program's own hand. */
+/** A sync is not a semaphore: it is only waited for, and by no program's own hand. */
 function semaphoreCall(
   { fn, submit, size, write, one }: Making,
   given: readonly (ExternalSemaphore | EglEvent)[],

@@ -32,7 +32,7 @@ type EventHeader = Omit<EventEnvelope, "handle"> & { readonly kind: "cuda.event"
 const MEMORY: EnvelopeKind<Header> = { version: 1, what: "memory of a samepage program", isHeader, damaged };
 const EVENT: EnvelopeKind<EventHeader> = {
   version: 1,
-  what: "event of a samepage program",
+  what: "an event of a samepage program",
   isHeader: isEvent,
   damaged,
 };

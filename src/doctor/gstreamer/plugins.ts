@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { cString, textAt } from "../../core/native/text.ts";
 import { gst } from "../../gstreamer/library.ts";
 
-/** A plugin of GStreamer's that samepage makes use of, or that brings memory of its own. */
+/** A GStreamer plugin that samepage makes use of, or that brings memory of its own. */
 export interface Plugin {
   /** Its name in GStreamer's registry. */
   readonly name: string;
@@ -12,7 +12,7 @@ export interface Plugin {
   readonly becomes?: string;
   /** Why its memory is closed, also where it is installed. */
   readonly closed?: string;
-  /** The package of Debian's that has it. */
+  /** The Debian package that has it. */
   readonly inDebian: string;
 }
 

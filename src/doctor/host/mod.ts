@@ -50,7 +50,7 @@ function sharable(): string {
   return problem === undefined ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${problem}`;
 }
 
-/** What consumers call to give memory back: not every C library and machine has it as it has to be. */
+/** The C functions that consumers call to release memory. Not every C library and machine has suitable ones. */
 function lendable(what: string, lend: (tensor: HostTensor) => Disposable): string {
   const findings: Finding[] = [];
   attempt(findings, () => {

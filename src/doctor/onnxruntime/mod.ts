@@ -16,7 +16,7 @@ export const ONNX_RUNTIME: ApiExaminer = oneDevice({
 function traitsOf(providers: readonly string[]): readonly Trait[] {
   const cuda = providers.includes(CUDA)
     ? { label: "cuda", text: "memory of a GPU's in place: OnnxRuntimeContext.open({ on: cuda })" }
-    : { label: "closed", text: `memory of CUDA's: this library has no ${CUDA}` };
+    : { label: "closed", text: `CUDA's memory: this library has no ${CUDA}` };
   return [
     { label: "models", text: "run on the CPU, on memory of the host's in place" },
     { label: "providers", text: providers.join(", ") },

@@ -23,21 +23,21 @@ export interface OwnDevice {
  */
 export function ownDeviceOf({ proofs }: Examination, before: readonly Node[], findings: Finding[]): OwnDevice {
   if (!attempt(findings, hasOpenCL)) {
-    return told("none: it has no OpenCL here");
+    return ownDevice("none: it has no OpenCL here");
   }
-  if (!proofs) return told("its own device was not asked for (--no-proof)");
+  if (!proofs) return ownDevice("its own device was not asked for (--no-proof)");
   const problems: Finding[] = [];
   const answer = attempt(problems, () => withFreshState(defaultDevice));
-  if (answer === undefined) return told(`could not be asked: ${problems[0].what}`);
-  if (answer.device === undefined) return told(`no device of its own: ${whyNone()}`, "none");
+  if (answer === undefined) return ownDevice(`could not be asked: ${problems[0].what}`);
+  if (answer.device === undefined) return ownDevice(`no device of its own: ${whyNone()}`, "none");
   const { device } = answer;
   const known = before.find(({ target }) => target instanceof OpenCLContext && target.device.handle === device)?.device;
   return known === undefined
-    ? told("a device of its own, not one of those above", `0x${device.toString(16)}`)
-    : told(`${known} is its own device, of cv.openCLContext`, known);
+    ? ownDevice("a device of its own, not one of those above", `0x${device.toString(16)}`)
+    : ownDevice(`${known} is its own device, of cv.openCLContext`, known);
 }
 
-function told(text: string, value?: string): OwnDevice {
+function ownDevice(text: string, value?: string): OwnDevice {
   return {
     facts: value === undefined ? [] : [{ name: ASKED, value }],
     traits: [{ label: "OpenCL", text }],

@@ -77,7 +77,7 @@ export interface Specimen {
  * 3. On CPU devices, whose memory is coherent, the CPU sees one pixel of a kernel long before the next. This finds a device
  *    that brings the bytes back when a kernel ends.
  *
- * A constant, a pointer that equals the one passed in, or anything seen after a finish, is no evidence.
+ * A constant, a pointer that equals the one passed in, or anything seen after a finish, is not evidence.
  */
 export class Trial {
   readonly #context: BaseContext;
@@ -146,7 +146,7 @@ export class Trial {
     return sees(queue, there, fence, patience);
   }
 
-  /** Is there a time while the kernel runs when its first pixel is seen, and the second is not? */
+  /** True if, at some time while the kernel runs, its first pixel is visible and the second is not. */
   #showsWhileRunning(queue: BaseQueue): boolean {
     let turns = TURNS.first;
     for (const end = performance.now() + LATEST_MS; performance.now() < end; turns = Math.min(2 * turns, TURNS.most)) {

@@ -83,7 +83,8 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
 }
 
 /**
- * Is a parameter by value a driver object? PoCL takes a null value for one; rusticl says eight zeros are no sampler.
+ * True if a by-value parameter is a driver object: PoCL accepts null for one; rusticl reports that eight zeros are no
+ * sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
   const { clSetKernelArg } = opencl();

@@ -215,7 +215,7 @@ export class Publication implements GiveBack {
   }
 }
 
-/** For rusticl 22.3 a failed map is no map, and its unmap gives CL_INVALID_VALUE. */
+/** rusticl 22.3 does not count a failed map, so its unmap returns CL_INVALID_VALUE. */
 function unmapOfFailed(unmap: Call<ClLane> | undefined): Call<ClLane> | undefined {
   if (unmap === undefined) return undefined;
   const call = (lane: ClLane) => {

@@ -34,7 +34,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     if ("reason" in room) return room;
     const verdict = cl.proofs.judge(classOf(source, cl));
     // What commands have yet to write there, the buffer would not have: a driver that moves bytes may copy them as it makes
-    // the buffer, which is no command that stands behind those.
+    // the buffer, which is not a command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
     const waitReason = room.length > 0 ? ROOM_WAITS : early ? EARLY : cl.queue.line.whyHostWaits(waits);
     return probedStep(EDGE, verdict, waitReason, cl.memory.describe(source, access, wholeOf(source).start));
@@ -72,4 +72,4 @@ function roomIn(source: Described, cl: OpenCLContext): Refusal | readonly HostBu
   return "reason" in room ? { ...room, edge: EDGE } : room;
 }
 
-const EARLY = "the driver may move the bytes as it makes the buffer, which is no command that could wait";
+const EARLY = "the driver may move the bytes as it makes the buffer, which is not a command that could wait";

@@ -58,7 +58,7 @@ export function dmaBufOffer(context: ShowingContext): Offer {
 }
 
 const HOST_MEMORY: Reason = {
-  reason: "the buffer is over host memory, which is no dma-buf of the device's.",
+  reason: "the buffer is over host memory, which is not a dma-buf of the device's.",
   remedy: "Map the tensor that it was mapped from, or allocate the buffer here: cl.allocate().",
 };
 
@@ -90,7 +90,7 @@ function handleOf(mem: ClMem, byteLength: number | undefined): Handle {
   } catch (error) {
     return { reason: `the driver reports no handle of a buffer's memory: ${messageOf(error)}` };
   }
-  if (!isDmaBuf(fd)) return { reason: "the handle that the driver reports of a buffer's memory is no dma-buf." };
+  if (!isDmaBuf(fd)) return { reason: "the handle that the driver reports of a buffer's memory is not a dma-buf." };
   const there = byteLength === undefined ? undefined : statusOf(fd).byteLength;
   if (there === undefined || (byteLength! <= there && there < byteLength! + GRANULE)) return fd;
   return {

@@ -30,7 +30,7 @@ interface ForeignEvent {
   readonly release: () => void;
 }
 
-/** What lines of a context wait for: semaphores, and syncs of EGL's and OpenGL's as events; undefined where it has neither. */
+/** What lines of a context wait for: semaphores, and EGL and OpenGL syncs as events; undefined where it has neither. */
 export function syncOf(
   context: ClContext,
   device: OpenCLDevice,

@@ -104,7 +104,7 @@ export class OpenCLImages {
     return new OpenCLImage(init);
   }
 
-  /** For an image over a buffer, it is the buffer that is mapped. */
+  /** An image over a buffer is mapped as the buffer, whose class then counts. */
   #classesOf(target: ImageTarget, { layout, address }: DescribedPlane): MemoryClass<OpenCLContext>[] {
     const { format } = target;
     const image = target.fit(layout) as ImageShape; // it is one

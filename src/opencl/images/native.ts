@@ -39,7 +39,7 @@ export interface NativeImage {
   readonly desc: DataView<ArrayBuffer>;
 }
 
-/** Describes an image. `pitches`: of memory that is given, and is no driver's own. */
+/** Describes an image. `pitches`: of memory that is given, and is not a driver's own. */
 export function describeImage(
   format: PixelFormat,
   image: ImageShape,

@@ -90,7 +90,7 @@ function fileIn(path: string, key: string): string {
   throw checks.wrong("key", what);
 }
 
-/** A folder that fails only slows the start, so it is warned of; a missing permission is thrown. */
+/** Warns if the folder fails, which only slows the start; throws for a missing permission. */
 function attempt<T>(doing: string, what: "read" | "write", path: string, action: () => T): T | undefined {
   try {
     return action();

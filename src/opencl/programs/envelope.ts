@@ -27,7 +27,7 @@ interface Header {
 
 type PackedParameter = Omit<ParameterInfo, "qualifiers"> & { readonly qualifiers: number };
 
-const KIND: EnvelopeKind<Header> = { version: 1, what: "binary of a samepage program", isHeader, damaged };
+const KIND: EnvelopeKind<Header> = { version: 1, what: "a binary of a samepage program", isHeader, damaged };
 
 export function pack({ options, source, devices, kernels }: Envelope): Uint8Array<ArrayBuffer> {
   const header: Header = {

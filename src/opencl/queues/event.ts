@@ -51,7 +51,7 @@ export function releaseEvent(event: ClEvent): void {
   check(opencl().clReleaseEvent(event), "clReleaseEvent");
 }
 
-/** Checks the code of a wait. A failed event is no error here: the event itself reports its failure. */
+/** Checks the code of a wait. A failed event is not an error here: the event itself reports its failure. */
 export function checkWait(code: number): void {
   if (code !== CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && code !== LOST) check(code, "clWaitForEvents");
 }

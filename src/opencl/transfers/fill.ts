@@ -31,6 +31,6 @@ function assertFits({ name, layout }: BufferTensor, { length, dimensions }: Runs
   const steps = [length, layout.byteOffset, ...dimensions.map(({ strides }) => strides[0])];
   const odd = steps.find((step) => step % size !== 0);
   if (odd === undefined) return;
-  const what = `the rows of ${name}, or their length, are no multiples of the pattern's ${size} bytes: ${odd}.`;
+  const what = `the rows of ${name}, or their length, are not multiples of the pattern's ${size} bytes: ${odd}.`;
   throw new LayoutError(`to: ${what}`, about);
 }

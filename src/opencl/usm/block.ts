@@ -77,7 +77,7 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
   [CL_MEM_TYPE_SHARED_INTEL, "shared"],
 ]);
 
-/** What the driver reports of an address; undefined if it is no unified memory of the context. */
+/** What the driver reports of an address; undefined if it is not unified memory of the context. */
 export function pointerFacts({ device, rawHandle }: BaseContext, pointer: Address): PointerFacts | undefined {
   const fn = "clGetMemAllocInfoINTEL";
   const query: Query = (...args) => usmOf(device)[fn](rawHandle, pointer, ...args);

@@ -42,7 +42,9 @@ function isSame(one: MatShape, other: MatShape): boolean {
     one.sizes.every((size, i) => size === other.sizes[i]);
 }
 
-/** Rows of bytes: OpenCV rounds the offset of a larger element down where the step is no multiple of it (ndoffset). */
+/**
+ * Rows of bytes: OpenCV rounds the offset of a larger element down where the step is not a multiple of it (ndoffset).
+ */
 function bytes(rows: number, length: number, step: number): MatShape {
   return { type: typeOf(depthOf("u8")!, 1), sizes: [rows, length], steps: [step, 1] };
 }

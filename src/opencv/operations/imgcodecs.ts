@@ -37,7 +37,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * reduced ones are a half, a quarter or an eighth as wide and high
    * @throws {PermissionError} if Deno may not read the file.
    * @throws {ArgumentError} if there is no such regular file, or it has more than 2^31 - 1 bytes.
-   * @throws {NativeCallError} if it is no image, or only a part of one; a JPEG that ends early is filled in.
+   * @throws {NativeCallError} if it is not an image, or only a part of one; a JPEG that ends early is filled in.
    * @throws {OpenCVError} if the image is too large.
    * @throws {InteropError} on processors other than x86-64.
    *
@@ -86,7 +86,7 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
    * @param buf the file's bytes; not needed after the call
    * @param mode as {@link imread} has it
    * @throws {ArgumentError} for no bytes, more than 2^31 - 1, and shared ones.
-   * @throws {NativeCallError} if they are no image, or only a part of one; a JPEG that ends early is filled in.
+   * @throws {NativeCallError} if they are not an image, or only a part of one; a JPEG that ends early is filled in.
    * @throws {OpenCVError} if the image is too large.
    * @throws {InteropError} on processors other than x86-64.
    *

@@ -1,10 +1,10 @@
 /** What OpenCV's names in C++ and Python begin with, and samepage's do not. */
 const PREFIX = /^(?:cv::|cv2?\.)?([A-Z]+_)(\w+)$/;
 
-/** At most this many names are near another one. */
+/** How many similar names are suggested at most. */
 const NEAR = 8;
 
-/** What is longer is no name. */
+/** What is longer is not a name. */
 const LONGEST = 64;
 
 /** What to leave out of a name, where that makes it one of these: `COLOR_BGR2GRAY`, and `INTER_LINEAR_EXACT` too. */

@@ -48,18 +48,18 @@ function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
  * @param fn the method that decodes, for messages
  * @param what what the bytes are, for messages
  * @throws {InteropError} on processors other than x86-64.
- * @throws {NativeCallError} if they are no image, or only a part of one.
+ * @throws {NativeCallError} if they are not an image, or only a part of one.
  */
 function decoded(mats: MatTarget, fn: string, what: string, bytes: Uint8Array<ArrayBuffer>, flags: number): OpenCVMat {
   assertReturning(fn);
   const slot = filledSlot((slot) => fillEmpty(slot, "mat"));
   try {
     const fault = decode(slot.header, bytes, flags);
-    if (fault !== undefined) throw noImage(fn, `${what} is no whole image: ${fault}.`);
+    if (fault !== undefined) throw noImage(fn, `${what} is not a whole image: ${fault}.`);
     if (matIn(viewOf(slot)).data === NULL) {
       throw noImage(
         fn,
-        `OpenCV cannot decode ${what}: it is no image, or a part of one.`,
+        `OpenCV cannot decode ${what}: it is not an image, or a part of one.`,
         "OpenCV may say more on standard error.",
       );
     }

@@ -92,7 +92,7 @@ function fitted(target: UMatTarget, at: Layout, { offset }: UMatBuffer): MatShap
   return shape;
 }
 
-/** The buffer as OpenCV counts its owners: the header, and we. So that it is never OpenCV who gives it back. */
+/** The buffer, with two owners in OpenCV's count: the header and samepage. So OpenCV never releases it itself. */
 function writeData(slot: Slot, handle: Address, byteLength: number): void {
   const allocator = openCLAllocator();
   writeUMatData(viewOf(slot), AT.data, {

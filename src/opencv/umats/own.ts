@@ -41,7 +41,7 @@ function ownUMat(
 export function attachedUMat(target: UMatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVUMat {
   const handle = addressIn(given);
   const { u } = headerAt(handle, "umat");
-  if (isInSlot(u)) throw wrong("handle", "the UMat is a tensor's of samepage's.", "Slice that tensor, or map it.");
+  if (isInSlot(u)) throw wrong("handle", "the UMat belongs to a samepage tensor.", "Slice that tensor, or map it.");
   probeOwners(u, "urefcount");
   if (readUMatData(viewAt(u, UMatData.size), 0).handle === 0n) {
     throw wrong(

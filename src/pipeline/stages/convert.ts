@@ -5,7 +5,7 @@ import { checks, Transform } from "../stage.ts";
 import { contextIn } from "./given.ts";
 import { colourOf, type ConvertedFormat, READ, Resampler, WRITTEN, type Written } from "./resample.ts";
 
-/** What {@link convert} makes of pictures. What is left out stays as it is. */
+/** What {@link convert} changes about pictures. What is left out stays as it is. */
 export interface ConvertOptions {
   /** The format. */
   readonly format?: ConvertedFormat;
@@ -19,9 +19,9 @@ const PIXELS = integer(1, 2 ** 31 - 1);
 const FORMAT: Rule = (checks, value, argument) => void checks.nameIn(value, WRITTEN, argument);
 
 /**
- * Converts pictures to another format, another size or both, by a kernel of OpenCL: a pixel of a smaller picture is the mean
- * of those it stands for. Colours follow `info.colour`; where that is unknown, luma is 16 to 235, by BT.709 from 720 rows on,
- * and by BT.601 below.
+ * Converts pictures to another format, another size or both, with an OpenCL kernel. A pixel of a smaller picture is the
+ * mean of the pixels that it stands for. Colours follow `info.colour`; where that is unknown, luma is 16 to 235, by
+ * BT.709 from 720 rows on, and by BT.601 below.
  *
  * It reads what it writes, and planar 4:2:2 and RGB by the names of FFmpeg and GStreamer; of those, name the format to write.
  *

@@ -9,15 +9,15 @@ import { Source } from "../pipeline.ts";
 import { checks, Sink } from "../stage.ts";
 import { contextIn } from "./given.ts";
 
-/** The options of a decoder, but for those that a pipeline has. */
+/** The options of a decoder, except those that the pipeline sets. */
 export type DecodeStageOptions = Omit<DecodeOptions, "signal" | "progress">;
 
 /**
- * The frames of a file, by FFmpeg's decoder, in the memory that it decodes into: that of `FFmpegContext.open({ on: va })`
- * with `{ hardware: true }`. A new decoder opens the file for each run.
+ * The frames of a file, decoded by FFmpeg, in the memory that it decodes into: with `{ hardware: true }`, that of the
+ * context in `FFmpegContext.open({ on: va })`. A new decoder opens the file for each run.
  *
- * @param file a path or a `file:` URL; or the bytes of a file
- * @throws {ArgumentError} for what is no FFmpegContext. What a decoder throws is thrown by the run.
+ * @param file a path, a `file:` URL, or the bytes of a file
+ * @throws {ArgumentError} for anything but an FFmpegContext. The run throws what the decoder throws.
  *
  * @example
  * ```ts
@@ -40,11 +40,11 @@ export function decode(ffmpeg: FFmpegContext, file: FileSource, options: DecodeS
 }
 
 /**
- * A file that frames are encoded into, by FFmpeg. It takes its place once the pipeline has ended well; after an error, the
- * folder is as it was. An encoder may keep frames for a while: give the pipeline more than it keeps.
+ * Encodes frames into a file with FFmpeg. The file appears once the pipeline has ended without an error; after an error,
+ * the folder is as it was. An encoder may keep frames for a while: give the pipeline more frames than it keeps.
  *
- * @param path a path or a `file:` URL, whose name says the format
- * @throws {ArgumentError} for what is no FFmpegContext. What an encoder throws is thrown by the run.
+ * @param path a path or a `file:` URL, whose ending names the format
+ * @throws {ArgumentError} for anything but an FFmpegContext. The run throws what the encoder throws.
  *
  * @example
  * ```ts
@@ -66,7 +66,7 @@ export function encode(
 ): Sink<FFmpegTensor> {
   let encoder: Encoder | undefined;
   const ended = () => {
-    const last = encoder ??= ffmpeg.encode(path, options); // a file without frames is an error, not a file that is missing
+    const last = encoder ??= ffmpeg.encode(path, options); // without frames: so that close() throws the encoder's error
     encoder = undefined;
     return last;
   };
@@ -86,11 +86,11 @@ export function encode(
 }
 
 /**
- * Pictures, each from a file of its own, in the order of the list. They have no time: a file that they are encoded into
+ * Pictures, each from its own file, in the order of the list. They have no time: a file that they are encoded into
  * counts them.
  *
  * @param files paths or `file:` URLs, or the bytes of files
- * @throws {ArgumentError} for what is no FFmpegContext, or no list.
+ * @throws {ArgumentError} for anything but an FFmpegContext and a list.
  */
 export function images(ffmpeg: FFmpegContext, files: Iterable<FileSource> | AsyncIterable<FileSource>): Source {
   if (typeof files === "string" || typeof files !== "object" || files === null || ArrayBuffer.isView(files)) {
@@ -120,10 +120,10 @@ export interface WriteImagesOptions extends Pick<EncodedStream, "codec" | "optio
 }
 
 /**
- * Each frame as a picture in a file of its own.
+ * Writes each frame as a picture into its own file.
  *
- * @param path where, with the number of digits in the place of the frame's number, from 0 on: `"out/%04d.png"`
- * @throws {ArgumentError} for what is no FFmpegContext, or a path without a place for the number.
+ * @param path the files' path, with a place for the frame's number, which counts from 0: `"out/%04d.png"` for 4 digits
+ * @throws {ArgumentError} for anything but an FFmpegContext, or a path without a place for the number.
  *
  * @example
  * ```ts
@@ -158,7 +158,7 @@ export function writeImages(ffmpeg: FFmpegContext, path: string, options: WriteI
 
 const NUMBER = /%(\d*)d/;
 
-/** FFmpeg, and what its hardware frames are. */
+/** FFmpeg, and the context whose frames its hardware frames are. */
 function contextsOf(ffmpeg: FFmpegContext) {
   const { on } = contextIn(ffmpeg, "ffmpeg", "ffmpeg");
   return on === undefined ? [ffmpeg] : [ffmpeg, on];

@@ -5,13 +5,15 @@ import { type Origin, pipeline } from "../pipeline.ts";
 import { checks, Flow, type Run } from "../stage.ts";
 import { pause, secondsOf } from "../time.ts";
 
-/** Drops frames that the stages behind it are too slow for: only the newest one waits. For cameras. */
+/** Drops frames if later stages are too slow: only the newest frame waits. For cameras. */
 export function latest(): Flow {
   return new Flow({
     name: "latest",
     keeps: true,
     async *flow(frames) {
-      let [newest, isOver, isLeft]: [Frame | undefined, boolean, boolean] = [undefined, false, false];
+      let newest: Frame | undefined;
+      let isOver = false;
+      let isLeft = false;
       let wake = () => {};
       const reading = (async () => {
         for await (const frame of frames) {
@@ -42,10 +44,9 @@ export function latest(): Flow {
 }
 
 /**
- * Drops frames, so that no more than so many a second are left. A frame's own time counts, as its maker says it; where it
- * has none, the clock does.
+ * Drops frames so that at most `perSecond` are left each second. A frame's own time counts; if it has none, the clock.
  *
- * @throws {ArgumentError} for what is no number above 0.
+ * @throws {ArgumentError} for anything but a number above 0.
  */
 export function rate(perSecond: number): Flow {
   assertAbove(perSecond, "perSecond");
@@ -68,7 +69,7 @@ export function rate(perSecond: number): Flow {
   });
 }
 
-/** Lets frames pass at the times that they have, as a player does: a clip becomes a camera. `speed` 2 is twice as fast. */
+/** Passes frames on at their own times, as a player does: a clip becomes a camera. `speed` 2 is twice as fast. */
 export function pace(speed = 1): Flow {
   assertAbove(speed, "speed");
   return new Flow({
@@ -92,8 +93,8 @@ export interface JoinOptions {
   /** How many seconds two frames may be apart; 0.02 if left out. */
   readonly within?: number;
   /**
-   * Makes one frame of two: it works on the first, or writes metadata to it, and the first goes on. The other is disposed
-   * after that.
+   * Combines two frames: it changes the first or writes metadata to it, and the first goes on. The other is then
+   * disposed.
    */
   combine(frame: Frame, other: Frame, run: Run): void | Promise<void>;
 }
@@ -101,8 +102,8 @@ export interface JoinOptions {
 const JOIN = { within: true, combine: FUNCTION };
 
 /**
- * Brings the frames of another source together with those that pass, by their times: colour and depth, two cameras. Frames
- * of either that have no other within that time are dropped.
+ * Joins the frames that pass with those of another source, by their times: colour and depth, or two cameras. Frames
+ * without a counterpart within `within` seconds are dropped.
  *
  * @throws {ArgumentError} for wrong options, and a source that has no frames.
  */

@@ -1,7 +1,7 @@
 import type { Context } from "../../core/graph/context.ts";
 import { checks } from "../stage.ts";
 
-/** A context that a program gave. @throws {ArgumentError} for anything else. */
+/** Checks that a program gave a context of this API. @throws {ArgumentError} for anything else. */
 export function contextIn<C extends Context>(given: C, api: string, argument: string): C {
   if (given?.api === api) return given;
   throw checks.wrongKind(argument, `a context of ${api}`, given, "Open one, and pass it first.");

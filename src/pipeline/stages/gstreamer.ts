@@ -8,12 +8,12 @@ import { Source } from "../pipeline.ts";
 import { checks, Sink } from "../stage.ts";
 
 /**
- * The frames that reach an appsink of a pipeline of GStreamer's: `appsink name=out sync=false`. The source ends at the end
- * of the stream; an error of an element ends the pipeline. The pipeline of GStreamer's is the program's to end.
+ * The frames that reach an appsink of a GStreamer pipeline: `appsink name=out sync=false`. The source ends at the end
+ * of the stream; an element's error ends the pipeline. The program ends the GStreamer pipeline itself.
  *
  * @param from what `gst.launch()` has returned
  * @param name the appsink's name in the description
- * @throws {ArgumentError} for what is no such pipeline, or has no such element.
+ * @throws {ArgumentError} for anything but such a pipeline, and if it has no such element.
  *
  * @example
  * ```ts
@@ -37,13 +37,13 @@ export function fromGStreamer(
 }
 
 /**
- * An appsrc of a pipeline of GStreamer's, as a sink: `appsrc name=in`, whose frames are like the first. The end of the frames
+ * An appsrc of a GStreamer pipeline, as a sink: `appsrc name=in`, whose frames are like the first. The end of the frames
  * is the end of its stream, and is waited for; then, or after an error, GStreamer's pipeline is stopped. Where the same
  * pipeline has an appsink, begin with {@link fromGStreamer} there once the first frame was written.
  *
  * @param to what `gst.launch()` has returned
  * @param name the appsrc's name in the description
- * @throws {ArgumentError} for what is no such pipeline. What `pipeline.source()` throws is thrown by the run.
+ * @throws {ArgumentError} for anything but such a pipeline. The run throws what `pipeline.source()` throws.
  */
 export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
   const contexts = contextsOf(to);
@@ -71,11 +71,11 @@ export function toGStreamer(to: GStreamerPipeline, name: string, options: Source
   });
 }
 
-/** GStreamer, and what it shares OpenGL with. */
+/** GStreamer, and the context that it was opened on. */
 function contextsOf(given: GStreamerPipeline): readonly [GStreamerContext, ...Context[]] {
   const context = given?.context;
   if (context?.api !== "gstreamer" || (context as unknown) === given) {
-    throw checks.wrongKind("pipeline", "a pipeline of GStreamer's", given, "Pass what gst.launch() returns.");
+    throw checks.wrongKind("pipeline", "a GStreamer pipeline", given, "Pass what gst.launch() returns.");
   }
   return context.on === undefined ? [context] : [context, context.on];
 }

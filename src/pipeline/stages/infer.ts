@@ -9,7 +9,7 @@ import { host, type HostTensor } from "../../host/mod.ts";
 import type { ModelValue, Session } from "../../inference/session.ts";
 import type { InferenceTensor } from "../../inference/tensor.ts";
 import { StageError } from "../errors.ts";
-import { Recent } from "../recent.ts";
+import { RecentKinds } from "../recent_kinds.ts";
 import { checks, MOST_AT_A_TIME, type Run, type Takes, Transform } from "../stage.ts";
 
 /** Tensors by the names of a model's inputs or outputs. */
@@ -21,24 +21,24 @@ export interface InferOptions<T extends Tensor = HostTensor> {
   readonly name?: string;
   /** Which frames it takes: format and size. */
   readonly takes?: Omit<Takes, "memory" | "access">;
-  /** Where `prepare` works: an OpenCLContext for a kernel; the host if left out. */
+  /** The memory in which `prepare` works: an OpenCLContext for a kernel; the host if left out. */
   readonly memory?: Target<T>;
-  /** Elements along each dimension of the inputs, where the model takes any number of them, for frames of that size. */
+  /** The shapes of the inputs for such frames, if the model leaves a dimension open. */
   readonly shapes?: (info: FrameInfo) => Readonly<Record<string, readonly number[]>>;
   /**
-   * Fills the inputs from a frame: memory that the model reads in place, as `memory` has it. They keep what they had before.
-   * Commands that it submits may be under way when it returns.
+   * Fills the inputs from a frame. They lie in `memory`, and the model reads them in place. They still hold what an
+   * earlier call wrote. Commands may be under way when it returns.
    */
   prepare(frame: Frame<T>, inputs: Readonly<Record<string, T>>): void | Promise<void>;
   /** Called once the pipeline is over, however it ends. */
   close?(): void | Promise<void>;
   /** Reads what the model made of the frame, and writes it into `frame.metadata`. The outputs end when it returns. */
   results(outputs: Readonly<Record<string, HostTensor>>, frame: Frame<T>): void | Promise<void>;
-  /** 10 to have it look at every tenth frame, the first one first, and let the others pass; 1 if left out. */
+  /** 10 runs the model on every tenth frame, beginning with the first, and passes the others on; 1 if left out. */
   readonly every?: number;
   /** How many runs of the model are in flight at a time; 1 if left out. */
   readonly concurrency?: number;
-  /** How many frames go into one run, which the model's first dimension counts; 1 if left out. */
+  /** How many frames go into one run, along the model's first dimension; 1 if left out. */
   readonly batch?: number;
 }
 
@@ -48,12 +48,12 @@ const NAMES = {
 };
 
 /**
- * A model over each frame, by OpenVINO or ONNX Runtime: its input is filled in place, it runs, and what it finds is in the
- * frame's metadata. The frames go on as they came.
+ * Runs a model on each frame, with OpenVINO or ONNX Runtime: fills its input in place, runs it, and writes what it finds
+ * into the frame's metadata. The pixels stay as they are.
  *
- * @param session what `compile()` has returned, which the program disposes. Give ONNX Runtime
- * fewer threads where several runs are in flight, or where other stages work meanwhile: its threads spin
- * @throws {ArgumentError} for what is no session, and wrong options.
+ * @param session what `compile()` returned; the program disposes it. Give ONNX Runtime fewer threads if several runs are
+ * in flight, or other stages work meanwhile: its threads spin
+ * @throws {ArgumentError} for anything but a session, and for wrong options.
  *
  * @example
  * ```ts ignore
@@ -90,8 +90,8 @@ export function infer<T extends Tensor = HostTensor>(
   const inBatch = (batch - 1) * every + 1;
   checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, MOST_AT_A_TIME / inBatch));
   for (const [argument, value] of Object.entries({ prepare, results })) FUNCTION(checks, value, argument);
-  const made = new Recent<Kind>(isIdle, ({ inputs }) => inputs.forEach((one) => one[Symbol.dispose]()));
-  /** The inputs of a run that is over, or new ones. */
+  const made = new RecentKinds<Kind>(isIdle, ({ inputs }) => inputs.forEach((one) => one[Symbol.dispose]()));
+  /** The inputs of an earlier run that is over, or new ones. */
   const inputsFor = (info: FrameInfo): Inputs => {
     const given = shapes?.(info) ?? {};
     const wanted = session.inputs.map((input) => shapeOf(input, given[input.name], batch));
@@ -158,10 +158,10 @@ function isIdle({ inputs }: Kind): boolean {
   return inputs.every(({ batch }) => batch === undefined);
 }
 
-/** The inputs of one run, used again by another of the same shapes. */
+/** The inputs of one run, which a later run of the same shapes uses again. */
 class Inputs {
   readonly tensors: Named<InferenceTensor>;
-  /** What they are filled for: it stays reachable, and its maps with it, until they end. */
+  /** The batch that they are filled for: so it stays reachable, and its maps too, until they end. */
   batch: object | undefined;
 
   constructor({ context, inputs }: Session, shapes: readonly (readonly number[])[]) {
@@ -179,36 +179,36 @@ class Inputs {
   }
 }
 
-/** How large an input is for a whole batch. */
+/** The shape of an input for a whole batch. */
 function shapeOf({ name, shape }: ModelValue, given: readonly number[] = shape, batch: number): readonly number[] {
   if (batch > 1 && shape[0] !== -1 && shape[0] !== batch) {
     throw checks.wrong(
       "batch",
-      `the model's input ${shown(name)} takes ${shape[0]} frames at a time, and not ${batch}.`,
+      `the model's input ${shown(name)} takes ${shape[0]} frames at a time, got ${batch}.`,
     );
   }
   const whole = batch > 1 || given[0] === -1 ? [batch, ...given.slice(1)] : given;
   if (!whole.includes(-1)) return whole;
-  const hint = `Say it: infer(session, { shapes: () => ({ ${shown(name)}: [1, 3, 224, 224] }) }).`;
+  const hint = `Give its shape: infer(session, { shapes: () => ({ ${shown(name)}: [1, 3, 224, 224] }) }).`;
   throw checks.wrong("shapes", `the model's input ${shown(name)} is of any size: [${shape}].`, hint);
 }
 
-/** Frames that go into the model together. */
+/** Frames that go into one run of the model. */
 class Batch<T extends Tensor> {
   count = 0;
-  /** The inputs, where frames are prepared. */
+  /** The inputs, mapped to where frames are prepared. */
   readonly written: Named<T>;
-  /** The outputs, where programs read them. */
+  /** The outputs, mapped to the host. */
   read: Named<HostTensor> = {};
   readonly #session: Session;
   readonly #inputs: Inputs;
   readonly #run: Run;
   readonly #size: number;
   readonly #prepared: (void | Promise<void>)[] = [];
-  /** Slices of them. */
+  /** Slices of the inputs or outputs, for one frame each. */
   #parts: Tensor[] = [];
   readonly #over = Promise.withResolvers<void>();
-  /** Until it has begun, nothing but this ends it early. */
+  /** Ends a batch that has not begun; after that, the run's own signal does. */
   readonly #stop = () => this.#over.reject(this.#run.signal.reason);
   #outputs: Named<InferenceTensor> = {};
   #left = 0;
@@ -218,7 +218,7 @@ class Batch<T extends Tensor> {
     inputs.batch = this;
     this.written = mapped(inputs.tensors, (tensor) => run.graph.map(tensor, memory, { access: "write" }) as T);
     run.signal.addEventListener("abort", this.#stop, { once: true });
-    this.#over.promise.catch(() => {}); // who waits for it throws it
+    this.#over.promise.catch(() => {}); // those who wait for it throw
   }
 
   /** Resolves once the outputs are there. */
@@ -247,7 +247,7 @@ class Batch<T extends Tensor> {
     this.#left = this.count;
   }
 
-  /** What of a batch is one frame's. */
+  /** One frame's part of a batch. */
   partOf<A extends Tensor>(tensors: Named<A>, place: number): Named<A> {
     if (this.#size === 1) return tensors;
     return mapped(tensors, (tensor) => {
@@ -259,7 +259,7 @@ class Batch<T extends Tensor> {
     });
   }
 
-  /** One of its frames is through with the outputs. */
+  /** Notes that one of its frames is done with the outputs; the last one ends them. */
   leave(): void {
     if (--this.#left > 0) return;
     for (const tensor of [...this.#parts, ...Object.values(this.#outputs)]) tensor[Symbol.dispose]();

@@ -4,15 +4,15 @@ import type { Tensor } from "../../core/tensors/tensor.ts";
 import { checks, type Transform } from "../stage.ts";
 import { operation, type OperationOptions, OPTIONS } from "./operation.ts";
 
-/** What the kernels of all APIs have: how many items run is `R`, and an argument `A`. */
+/** What the kernels of all APIs have in common. `R` is the range of a launch, and `A` an argument. */
 export interface KernelOf<T extends Tensor, R, A> {
   /** Its name. */
   readonly name: string;
-  /** What it takes. */
+  /** Its parameters. */
   readonly parameters: readonly unknown[];
   /** Its program, whose context is the memory that it works in. */
   readonly program: { readonly context: Target<T> };
-  /** Vulkan's: work-items of a group. */
+  /** For Vulkan: work-items of a group. */
   readonly groupSize?: readonly number[] | undefined;
   /** Submits it. */
   run(range: R, args: readonly A[]): void;
@@ -30,7 +30,7 @@ export interface KernelOptions<T extends Tensor, R, A> extends OperationOptions 
 
 const NAMES = { ...OPTIONS, memory: true, arguments: FUNCTION, range: FUNCTION };
 
-/** CUDA's groups, where a program does not say: threads across and down. */
+/** CUDA's default group: threads across and down. */
 const GROUP = [32, 8];
 
 /** The range of a launch over so many pixels, in groups of that size, as each API takes it. */
@@ -45,13 +45,14 @@ function groupsOf(size: readonly number[], group: readonly number[]): readonly n
 }
 
 /**
- * A kernel of OpenCL's, Vulkan's or CUDA's, over each plane of a frame: in place, or into the frame that it `gives`. It
- * gets as many of these arguments as it has parameters: what it reads, bytes from row to row there; what it writes, bytes
- * from row to row there (neither in place); how many pixels the plane has across and down; and the plane's number. Vulkan
- * has all buffers first. One work-item runs for each pixel of what is written; for Vulkan and CUDA, in whole groups.
+ * Runs an OpenCL, Vulkan or CUDA kernel on each plane of a frame: in place, or into the frame that it `gives`. It gets
+ * as many of these arguments as it has parameters: the plane that it reads and the bytes from row to row there; the
+ * plane that it writes and the bytes from row to row there (not in place); pixels across and down; and the plane's
+ * number. For Vulkan, the buffers come first. One work-item runs for each pixel that is written; for Vulkan and CUDA, in
+ * whole groups.
  *
  * @param of the kernel, which the program disposes
- * @throws {ArgumentError} for what is no kernel, and wrong options.
+ * @throws {ArgumentError} for anything but a kernel, and for wrong options.
  *
  * @example
  * ```ts

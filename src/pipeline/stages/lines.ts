@@ -3,11 +3,11 @@ import { secondsOf } from "../time.ts";
 import { Sink, writerOf } from "../stage.ts";
 
 /**
- * A sink that writes what is known of each frame as a line of JSON: its number and its time, its size, the regions with
- * what models take them for, and the other metadata. No pixel is touched. Put it into a branch of {@link tee}.
+ * A sink that writes a line of JSON for each frame: its number, time and size, its regions with what models found in
+ * them, and its other metadata. It reads no pixels. Put it into a branch of {@link tee}.
  *
  * @param out where the lines go: `Deno.stdout.writable`, or `(await Deno.create("out.jsonl")).writable`, which is closed
- * @throws {ArgumentError} for what is no stream, and one that is locked.
+ * @throws {ArgumentError} for anything but a stream, and for a locked stream.
  */
 export function jsonLines(out: WritableStream<Uint8Array>): Sink {
   const writer = writerOf(out, "out");

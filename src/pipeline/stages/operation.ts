@@ -10,20 +10,20 @@ export interface OperationOptions {
   readonly name?: string;
   /** Which frames it takes: format and size. */
   readonly takes?: Omit<Takes, "memory">;
-  /** What it makes of such a frame, in memory of its own; left out, it works in place. */
+  /** What the frames are that it writes; if left out, it works in place. */
   readonly gives?: (input: FrameInfo) => FrameInfo;
-  /** Others that the way to its memory needs: `[cl]` for `cv.umat`, where no other stage brings one. */
+  /** Other contexts that routes to its memory need: `[cl]` for `cv.umat`, if no other stage brings one. */
   readonly contexts?: Iterable<Context>;
 }
 
 export const OPTIONS = { name: TEXT, takes: true, gives: FUNCTION, contexts: true };
 
 /**
- * A function of a library, over each plane of a frame: of OpenCV, or of any other that works in memory of a context.
+ * Calls a function on each plane of a frame: of OpenCV, or of any library that works in a context's memory.
  *
  * @param memory where it works: `cv.mat`, `cv.umat`, `host`
- * @param work is called with the plane that it reads, the one that it writes (the same one, in place), and its number. It
- * writes the planes of what is given: of a frame of one plane, one.
+ * @param work is called with the plane that it reads, the plane that it writes (the same plane, in place) and the
+ * plane's number, once for each plane of the frame that is written
  * @throws {ArgumentError} for wrong arguments.
  *
  * @example

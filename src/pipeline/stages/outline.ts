@@ -4,7 +4,7 @@ import { Transform } from "../stage.ts";
 const THICK = 2;
 
 /**
- * Draws a frame around each detection, in place: white in the first plane, which is luma, or all colours.
+ * Draws a white box around each detection, in place, in the first plane: luma, or packed colours.
  *
  * @example
  * ```ts

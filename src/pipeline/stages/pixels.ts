@@ -24,7 +24,8 @@ export interface Part {
  * Shows a part of each picture: the same bytes, with the strides of the whole. Detections move with the pixels, and those
  * outside are left out.
  *
- * @throws {ArgumentError} for what is no part. A frame that it does not fit ends the pipeline: chroma has whole steps.
+ * @throws {ArgumentError} for anything but a part. A frame that it does not fit ends the pipeline: chroma has whole
+ * steps.
  */
 export function crop(part: Part): Flow {
   for (const name of ["x", "y", "width", "height"] as const) {
@@ -41,7 +42,7 @@ export function crop(part: Part): Flow {
 /** A part of a frame, as a frame that owns the whole. */
 function cropped(frame: Frame, part: Part): Frame {
   const { info } = frame;
-  if (info.type !== "image" && info.type !== "picture") throw new StageError("crop", `${frame.name} is no picture.`);
+  if (info.type !== "image" && info.type !== "picture") throw new StageError("crop", `${frame.name} is not a picture.`);
   const { x, y, width, height } = part;
   if (x + width > info.width || y + height > info.height) {
     const what = `a part of ${width} × ${height} at ${x}, ${y} does not lie in ${info.width} × ${info.height}.`;
@@ -71,7 +72,7 @@ function partOf(plane: Tensor, info: PixelsInfo, { x, y, width, height }: Part):
   return plane.slice(region(plane.layout, [...start, ...channels.map(() => 0)], [...shape, ...channels]));
 }
 
-/** Metadata of a part: detections are in parts of the picture. */
+/** Metadata of a part: coordinates of detections are fractions of the picture. */
 function moved(metadata: Metadata, { width, height }: PixelsInfo, part: Part): Metadata {
   const across = (value: number) => (value * width - part.x) / part.width;
   const down = (value: number) => (value * height - part.y) / part.height;
@@ -92,8 +93,8 @@ function moved(metadata: Metadata, { width, height }: PixelsInfo, part: Part): M
 }
 
 /**
- * Copies each picture into memory of its own: where two stages have to have the bytes at a time, of which one writes. It
- * counts as what it is.
+ * Copies each picture into memory of its own, for two stages that have the bytes at the same time if one of them writes.
+ * The figures count its bytes.
  */
 export function copy(): Transform<HostTensor> {
   return new Transform<HostTensor>({
@@ -110,7 +111,7 @@ export function copy(): Transform<HostTensor> {
   });
 }
 
-/** Where its elements lie, counted from the first. */
+/** Its layout, counted from the first element. */
 function bare({ layout }: Tensor) {
   return { ...layout, byteOffset: 0 };
 }

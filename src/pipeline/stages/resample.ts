@@ -2,7 +2,7 @@ import type { Colour, PictureInfo, PixelsInfo } from "../../core/layout/frame_in
 import { allOrNothing } from "../../core/life/undo.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
-import { Recent } from "../recent.ts";
+import { RecentKinds } from "../recent_kinds.ts";
 import { checks } from "../stage.ts";
 
 /** The formats of samepage's that kernels here read and write. */
@@ -81,7 +81,7 @@ interface Made {
 export class Resampler<T> {
   readonly #cl: OpenCLContext;
   readonly #writtenOf: (to: T) => Written;
-  readonly #made = new Recent<Made>(() => true, end);
+  readonly #made = new RecentKinds<Made>(() => true, end);
 
   constructor(cl: OpenCLContext, writtenOf: (to: T) => Written) {
     [this.#cl, this.#writtenOf] = [cl, writtenOf];

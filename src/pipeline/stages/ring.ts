@@ -10,7 +10,7 @@ import { PLACEMENT, several } from "../plan.ts";
 import { checks, MOST_AT_A_TIME, Sink } from "../stage.ts";
 import { pause } from "../time.ts";
 
-/** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` for other machines. */
+/** Makes and joins rings: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` between machines. */
 export interface Rings {
   /** Makes a ring. */
   create(path: string, options: { readonly frames: readonly Frame[]; readonly whenFull?: WhenFull }): RingWriter<Frame>;
@@ -24,26 +24,26 @@ export interface Rings {
 /** Options of {@link toRing}. */
 export interface ToRingOptions {
   /**
-   * How many frames the ring has; 4 if left out. With `"drop-oldest"`, give it as many as all readers have in flight, which
-   * is 4 for each pipeline, and two more: else a slow reader holds what a fast one waits for.
+   * How many frames the ring has; 4 if left out. With `"drop-oldest"`, give it two more than all readers have in flight,
+   * which is 4 for each pipeline: otherwise a slow reader holds frames that a fast one waits for.
    */
   readonly frames?: number;
-  /** What happens while the readers have all of them: the pipeline waits, or readers miss some. */
+  /** What happens while the readers hold all frames: the pipeline waits, or readers miss frames. */
   readonly whenFull?: WhenFull;
-  /** True to wait while there is no reader: before the first one comes, and where one has died until the next one does. */
+  /** True to wait while there is no reader: before the first one joins, and after the last one has gone. */
   readonly join?: boolean;
 }
 
 const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOLEAN };
 
 /**
- * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
- * transform before it writes them there; without one, put {@link copy} before it. Readers come and go; the frames of one
- * that dies come back.
+ * A sink that passes frames to other processes in shared memory, with their metadata and times. The transform before it
+ * writes them there; if there is none, put {@link copy} before it. Readers come and go; the frames of a reader that dies
+ * come back.
  *
  * @param rings `FrameRing`, or `ucx.rings()`
  * @param path the file of the ring's socket, or its address
- * @throws {ArgumentError} for what makes no rings.
+ * @throws {ArgumentError} for anything that cannot make rings.
  */
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
   assertRings(rings);
@@ -76,16 +76,16 @@ export interface FromRingOptions {
   readonly contexts?: Iterable<Context>;
   /** True to wait for a writer that is not there yet. */
   readonly wait?: boolean;
-  /** True to wait for the next writer where one ends, dies or hangs, too: the source never ends by itself then. */
+  /** True to wait also for the next writer after one has ended, died or hung. The source then never ends by itself. */
   readonly reconnect?: boolean;
 }
 
 const FROM_RING = { contexts: true, wait: BOOLEAN, reconnect: BOOLEAN };
 
 /**
- * The frames of another process's ring, in its memory, with their metadata and times. They can be read.
+ * The frames of another process's ring, in that process's memory, with their metadata and times. They can only be read.
  *
- * @throws {ArgumentError} for what joins no rings.
+ * @throws {ArgumentError} for anything that cannot join rings.
  */
 export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
   assertRings(rings);
@@ -98,27 +98,27 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
       const open = () => rings.open(path, { contexts: all, signal });
       do {
         const reader = await (wait || reconnect ? whenThere(open, signal) : open());
-        const lives = new Lives(() => {
+        const frames = new OpenFrames(() => {
           try {
             reader[Symbol.dispose]();
-          } catch (error) { // the pipeline may have ended before
+          } catch (error) { // warned, not thrown: the pipeline may have ended already
             warn(`${reader.resource.name} cannot be left: ${messageOf(error)}`);
           }
         });
         try {
-          for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield lives.with(frame);
-        } catch (error) { // only its silence says that another machine has died
+          for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield frames.with(frame);
+        } catch (error) { // the death of another machine shows only as a timeout
           if (!reconnect || signal.aborted || !GONE.includes(codeOf(error))) throw error;
         } finally {
-          lives.end();
+          frames.end();
         }
       } while (reconnect);
     },
   });
 }
 
-/** Calls back once no more frames come, and all that came have ended: they would end with their reader. */
-class Lives {
+/** Calls back once the source and all its frames have ended. The reader must live until then: they end with it. */
+class OpenFrames {
   readonly #whenOver: () => void;
   #count = 1;
 
@@ -145,12 +145,12 @@ function assertRings(rings: Rings): void {
 const AGAIN_MS = 100;
 
 /**
- * How many times in a row joining may fail in the middle. A writer may end or hang while it lets this process in; one that
- * refuses the process does so each time.
+ * How many times in a row joining may fail halfway. A writer may end or hang while it lets this process in; one that
+ * refuses this process does so every time.
  */
 const MOST_FAILED = 5;
 
-/** What calls fail with where the writer has ended, died or hangs, over fds and over UCX. */
+/** Codes of calls that fail because the writer has ended, died or hung, over fds and over UCX. */
 const GONE: readonly (string | undefined)[] = [
   ...["ECONNRESET", "EPIPE", "ETIMEDOUT"],
   ...["UCS_ERR_CONNECTION_RESET", "UCS_ERR_ENDPOINT_TIMEOUT", "UCS_ERR_SHMEM_SEGMENT", "UCS_ERR_TIMED_OUT"],
@@ -169,7 +169,7 @@ async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promis
       const code = codeOf(error);
       if (GONE.includes(code)) failed++;
       else if (code === "ENOENT" || code === "ECONNREFUSED") failed = 0;
-      else throw error; // a failure of this process's own comes again
+      else throw error; // this process's own failure, which would only come again
       if (failed > MOST_FAILED) throw error;
       await pause(AGAIN_MS, signal);
     }

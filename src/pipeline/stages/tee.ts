@@ -7,11 +7,11 @@ import { Queue } from "../queue.ts";
 import { checks, MOST_AT_A_TIME, type Run, Sink } from "../stage.ts";
 
 /**
- * A sink that hands each frame to several pipelines, which all read the same bytes. None of them can write a frame of
- * another: put {@link copy} before a stage that works in place. A frame ends once all of them are done with it.
+ * A sink that hands each frame to several pipelines, which all read the same bytes. None of them can write these: put
+ * {@link copy} before a stage that works in place. A frame ends once all pipelines are done with it.
  *
  * @param branches the stages of each, with a sink at the end
- * @throws {ArgumentError} for what is no stage, or stands in the wrong place.
+ * @throws {ArgumentError} for anything but a stage, and for a stage in the wrong place.
  *
  * @example
  * ```ts
@@ -37,7 +37,7 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
   const contexts = branches.flatMap((pieces) => {
     const { stages } = pipeline(NOTHING, ...pieces);
     if (stages.at(-1) instanceof Sink) return stages.flatMap((stage) => stage.contexts);
-    throw checks.wrong("branches", "one has no sink at its end.", "Write tee([a, sink], [other]).");
+    throw checks.wrong("branches", "expected a sink at the end of each branch.", "Write tee([a, sink], [other]).");
   });
   let running: readonly Branch[] | undefined;
   let last: readonly Branch[] = [];
@@ -50,13 +50,13 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
   return new Sink({
     name: "tee",
     contexts,
-    concurrency: MOST_AT_A_TIME, // as many as the pipeline has: the branches bound them
+    concurrency: MOST_AT_A_TIME, // no limit of its own: the branches have theirs
     plan: (frame, run) => Promise.all(begin(run).map((branch) => branch.plan(frame))),
     figures: () => last.flatMap((branch) => branch.figures),
     write: async (frame, run) => {
       await Promise.all(begin(run).map((branch) => branch.hand(frame)));
     },
-    flush: () => running?.forEach((branch) => branch.flush()), // what a branch keeps comes out at its end
+    flush: () => running?.forEach((branch) => branch.flush()), // so that a branch hands out what it keeps
     close: async () => throwAll(await end(), "ending the branches"),
     abort: async () => void await end(),
   });
@@ -111,7 +111,7 @@ class Branch {
       .finally(() => this.#frames.close().forEach((frame) => frame[Symbol.dispose]()));
   }
 
-  /** The last frame has come. */
+  /** Marks the end of its frames. */
   flush(): void {
     this.#frames.end();
   }

@@ -21,10 +21,10 @@ const BEGIN = encoder.encode(`--${BOUNDARY}\r\n`);
 const END = encoder.encode(`\r\n--${BOUNDARY}\r\n`);
 
 /**
- * A sink that shows its frames on a web page of this machine (127.0.0.1), with live figures: as JPEG, made by OpenCV and
- * only while a browser looks. A browser that is slow misses frames, and holds up nothing.
+ * A sink that shows its frames and live figures on a web page of this machine (127.0.0.1). OpenCV encodes them as JPEG,
+ * but only while a browser has the page open. A slow browser misses frames, and holds up nothing.
  *
- * @throws {ArgumentError} for what is no OpenCVContext, and a port or a quality that cannot be.
+ * @throws {ArgumentError} for anything but an OpenCVContext, and for a port or a quality out of range.
  */
 export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<OpenCVTensor> {
   const usual = (url: string) => console.log(`viewer: ${url}`);
@@ -43,7 +43,7 @@ export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<Ope
   });
 }
 
-/** What a browser asks for, and who looks. */
+/** The web page, and the browsers that have it open. */
 class Page {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #lookers = new Set<(jpeg: Uint8Array | undefined) => void>();
@@ -52,7 +52,7 @@ class Page {
     const onListen = ({ port }: Deno.NetAddr) => listening(`http://${HOST}:${port}/`);
     this.#server = Deno.serve({ hostname: HOST, port, onListen }, (request) => {
       const { pathname, hostname } = new URL(request.url);
-      // A page of another site, whose name leads here, must not see the pictures.
+      // Keeps out pages of other sites whose name resolves to this address (DNS rebinding).
       if (hostname !== HOST && hostname !== "localhost") return new Response("Not here.", { status: 403 });
       if (pathname === "/") return new Response(HTML, { headers: { "content-type": "text/html; charset=utf-8" } });
       if (pathname === "/figures") return new Response(`${run.figures}`);
@@ -97,7 +97,7 @@ class Page {
   }
 }
 
-/** A picture as a part of the response. Browsers show one once the next boundary has come, so it comes with it. */
+/** A picture as a part of the response, with the next boundary: browsers show a part only once its boundary has come. */
 function part(jpeg: Uint8Array): Uint8Array {
   const head = encoder.encode(`Content-Type: image/jpeg\r\nContent-Length: ${jpeg.byteLength}\r\n\r\n`);
   const whole = new Uint8Array(head.length + jpeg.length + END.length);

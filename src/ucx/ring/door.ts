@@ -13,7 +13,7 @@ const MOST_ARRIVING = 64;
 
 interface DoorInit {
   readonly path: string;
-  /** Its end: of the listener and the worker. */
+  /** Its end of life: the listener's and the worker's. */
   readonly resource: Resource;
   readonly listener: UcxListener;
   readonly meeting: Meeting;

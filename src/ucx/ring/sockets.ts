@@ -12,7 +12,7 @@ import { API, checks, ucxError } from "../library.ts";
 import { assertKnown, type Secret, secretOf } from "./handshake.ts";
 import { type Conn, Stream } from "./stream.ts";
 
-/** What gives a ring's writer those who connect to it: a listener of Deno's. */
+/** What gives a ring's writer those who connect to it: a Deno listener. */
 export interface UcxListener {
   /** The next one that connects. */
   accept(): Promise<Conn>;
@@ -73,7 +73,7 @@ export function meetingIn(options: UcxRingsOptions): Meeting {
 }
 
 const WHO =
-  "UCX itself does not ask who comes: pass { secret }, or { listen, connect } that make TLS or Unix sockets of Deno's.";
+  "UCX itself does not ask who comes: pass { secret }, or { listen, connect } that make Deno's TLS or Unix sockets.";
 
 function keyIn(secret: string | Uint8Array): Secret {
   const bytes = typeof secret === "string"

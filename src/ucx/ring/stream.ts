@@ -4,7 +4,7 @@ import type { NativeCallError } from "../../core/errors.ts";
 import { errnoError } from "../../core/native/libc.ts";
 import { API } from "../library.ts";
 
-/** What the two sides of a ring agree over: a connection of Deno's, by TCP, TLS or a Unix socket. */
+/** What the two sides of a ring agree over: a Deno connection, by TCP, TLS or a Unix socket. */
 export type Conn = Pick<Deno.Conn, "read" | "write" | "close">;
 
 const LENGTH_BYTES = 4;

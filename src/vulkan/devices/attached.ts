@@ -4,7 +4,7 @@ import { deviceOf } from "../device.ts";
 import { checks } from "../library.ts";
 import { OpenDevice } from "../open_device.ts";
 
-/** The objects of another library's Vulkan. They live longer than the context. */
+/** Another library's Vulkan objects, which outlive the context. */
 export interface VulkanHandles {
   /** The `VkInstance`. */
   readonly instance: bigint;

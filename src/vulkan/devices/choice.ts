@@ -14,7 +14,7 @@ export interface VulkanChoice extends OpenOn {
   readonly device?: string;
   /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
   readonly uuid?: string;
-  /** True for the validation layer, which says what a program does wrong; it writes to the standard output. */
+  /** True to load the validation layer, which writes a program's mistakes to the standard output. */
   readonly validation?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface PhysicalDevice {
 /** The better ones first. */
 const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual", "other", "cpu"];
 
-/** The device that fits a choice, of several the best. @throws {ArgumentError} if none does. */
+/** The best device that fits a choice. @throws {ArgumentError} if none does. */
 export function chosenDevice(choice: VulkanChoice): PhysicalDevice {
   const { device, uuid, validation = false, on } = optionsIn(choice, CHOICE, "choice");
   if (device !== undefined) checks.assertText(device, "choice.device");

@@ -10,10 +10,10 @@ import { OpenDevice, WANTED } from "../open_device.ts";
 import { pointers, struct } from "../struct.ts";
 import type { PhysicalDevice } from "./choice.ts";
 
-/** A family may have dozens of queues; a program that needs more lines puts several on one queue. */
+/** The most queues that are made: a family may have dozens. Further lines share a queue. */
 const MOST_QUEUES = 4;
 
-/** Made with all that sharing needs. @throws {InteropError} if the device has no compute queue. */
+/** Makes a device with all extensions for sharing. @throws {InteropError} if the device has no compute queue. */
 export function createDevice({ instance, handle: physicalDevice, facts }: PhysicalDevice, undo: Undo): OpenDevice {
   const queueFamily = facts.queueFamilies.findIndex(({ compute }) => compute);
   if (queueFamily < 0) {

@@ -11,7 +11,7 @@ import type { VulkanFormat } from "./formats.ts";
 /** The order of an image's pixels in memory: the driver's own, rows one after the other, or that of a DRM format modifier. */
 export type Order = "optimal" | "linear" | bigint;
 
-/** What a device does with images of a format, an order and a kind of handle. */
+/** What a device can do with images of a format, an order and a kind of handle. */
 export interface ImageAbility extends MemoryAbility {
   /** What they can be used for: VkImageUsageFlagBits. */
   readonly usage: number;
@@ -23,7 +23,7 @@ export interface ImageAbility extends MemoryAbility {
   readonly maxLayers: number;
 }
 
-/** Every image can be copied; where the device can, shaders use it too. The more the better. */
+/** The uses to try, the most first: all images can be copied, and shaders use them if the device can. */
 const COPIED = vk.VK_IMAGE_USAGE_TRANSFER_SRC_BIT | vk.VK_IMAGE_USAGE_TRANSFER_DST_BIT;
 const USAGES = [
   COPIED | vk.VK_IMAGE_USAGE_STORAGE_BIT | vk.VK_IMAGE_USAGE_SAMPLED_BIT,
@@ -36,14 +36,14 @@ export function tilingOf(order: Order): number {
   return order === "linear" ? vk.VK_IMAGE_TILING_LINEAR : vk.VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT;
 }
 
-/** A device's abilities for images of one format. Each is asked for once. */
+/** A device's abilities for images of one format. Each is queried once. */
 export class ImageAbilities {
   readonly #device: OpenDevice;
   readonly #format: VulkanFormat;
   readonly #known = new Map<string, ImageAbility | undefined>();
   #modifiers: readonly bigint[] | undefined;
 
-  /** Asks nothing yet. */
+  /** Makes no query. */
   constructor(device: OpenDevice, format: VulkanFormat) {
     this.#device = device;
     this.#format = format;

@@ -35,7 +35,7 @@ export const ONE_PICTURE = {
   remedy: "Make an image of each layer, or leave tiling and exportAs out.",
 } as const;
 
-/** Why no image of a target and an order crosses by fds of a kind; undefined if some do. */
+/** Why no image of a target and an order can be shared by a kind of fd; undefined if some can. */
 export function closedFor(
   { base: { openDevice: device, name }, abilities, format }: VulkanImageTarget,
   kind: ExportKind,
@@ -55,7 +55,7 @@ export function closedFor(
   return answersNo(name, `images of ${format.vulkan}, ${inWords(order)},`, side, kind);
 }
 
-/** The order to allocate by, and the kind of handle to go out by. @throws {ArgumentError} if no order fits. */
+/** The order to allocate in, and the kind of handle for exports. @throws {ArgumentError} if no order fits. */
 export function choose(target: VulkanImageTarget, orders: readonly Order[], asked: ExportKind | undefined): Choice {
   const { abilities, base, format, modifiers } = target;
   const kinds: readonly ExportKind[] = asked === undefined ? ["dma-buf", "opaque-fd"] : [asked];

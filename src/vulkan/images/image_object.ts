@@ -40,7 +40,7 @@ export function objectOf(allocation: Allocation): ImageObject | undefined {
   return allocation.findAttachment(IMAGE);
 }
 
-/** What an image is made of. */
+/** The format and uses of an image. */
 export interface ImageSpec extends PictureSize {
   /** The format of its pixels. */
   readonly format: VulkanFormat;
@@ -85,9 +85,9 @@ export class ImageObject extends SharedMemory {
   readonly image: VkImage;
   /** The `VkDeviceMemory`; undefined for another library's image. */
   readonly memory: VkDeviceMemory | undefined;
-  /** What the memory was made with: an importer has to say the same. Undefined for another library's image. */
+  /** The parameters of its memory, which an importer has to repeat. Undefined for another library's image. */
   readonly info: MemoryInfo | undefined;
-  /** What it is made of. */
+  /** Its format and uses. */
   readonly spec: ImageSpec;
   /** The DRM format modifier that the pixels lie by; 0 for rows one after the other, undefined for an order unknown. */
   readonly modifier: bigint | undefined;
@@ -137,7 +137,7 @@ export class ImageObject extends SharedMemory {
     allocation.attachment(IMAGE, () => this);
   }
 
-  /** The `VkImageView` of all of it, which shaders use. It is made the first time this is asked for. */
+  /** The `VkImageView` of the whole image, for shaders. Made on first use. */
   get view(): VkImageView {
     if (this.#view !== undefined) return this.#view;
     const { image, spec, spec: { format: { code: format }, layers } } = this;
@@ -156,7 +156,7 @@ export class ImageObject extends SharedMemory {
     return this.#turns;
   }
 
-  /** Another library uses it too from now on: the record for that, and a semaphore that ends with the image. */
+  /** Has another library use it too from now on: the record for that, and a semaphore that ends with the image. */
   takingTurns(): Turns {
     if (this.#turns !== undefined) return this.#turns;
     const semaphore = createSemaphore(this.device, "timeline-fd", this.undo);

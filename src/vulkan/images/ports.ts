@@ -32,7 +32,7 @@ function fdOf(kind: string): ExportKind {
 const SAMPLE_ROWS = 16;
 const SAMPLE_LAYERS = 4;
 
-/** What images of one format give to other kinds of memory, and take from them: themselves, and no bytes. */
+/** The ports of images of one format, which share the images themselves. */
 export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
   const { line, staging } = target.base;
   const sample = (made: Omit<VulkanImageInit, "shape">, layers: number[], length: number, undo: Undo) => {
@@ -112,13 +112,13 @@ function refuseExport({ base }: VulkanImageTarget, source: Described, kind: Imag
   };
 }
 
-/** Why rows of pixels are no OpenCL or CUDA image. */
+/** Why rows of pixels are not an OpenCL or CUDA image. */
 const ONLY_VULKAN = {
   reason: "its pixels lie row by row: other APIs would show wrong pixels of such an fd, and say nothing.",
   remedy: 'Allocate it with { tiling: "optimal" }.',
 } as const;
 
-/** A dma-buf has one picture. */
+/** Refuses layers: a dma-buf holds one picture. */
 function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { planes: [{ layout }] }: Described): Closed {
   if (pictureIn(layout.shape, elements)?.layers === undefined) return undefined;
   const expected = `expected ${described(elements)} for pixels of ${name}`;
@@ -128,7 +128,7 @@ function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { plane
   };
 }
 
-/** Is it an image of this format? A Vulkan image has exactly this one. */
+/** Refuses another format: a Vulkan image has exactly one. */
 function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }], target }: Described): Closed {
   const other = (target as Partial<VulkanImageTarget>).kind === "vulkan.image"
     ? (target as VulkanImageTarget).format

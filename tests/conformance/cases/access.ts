@@ -7,7 +7,7 @@ import { across, assertFree, type Case, filled, NotHere, partOf, SIZE, unitOf } 
 import { assertSame, random } from "../bytes.ts";
 import type { Subject } from "../subject.ts";
 
-/** Law 3: one writer or many readers, and nobody gets more than was lent. */
+/** Law 3: one writer or many readers, and no holder gets more than was lent. */
 export const ACCESS: readonly Case[] = [
   {
     name: "access-enforced",

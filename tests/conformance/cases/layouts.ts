@@ -75,7 +75,7 @@ export const LAYOUTS: readonly Case[] = [
       const { source: from, target: to } = subject;
       assertFrames(subject);
       if (from.ownPitches || to.ownPitches) {
-        throw new NotHere("planes of a driver's picture are no memory of their own");
+        throw new NotHere("planes of a driver's picture are not memory of their own");
       }
       const info = imageInfo({ format: "NV12", width: 64, height: 48 });
       const planes = [
@@ -118,7 +118,7 @@ async function assertKept(subject: Subject, source: Tensor, name: string): Promi
   assertSame(elementsOf(source.layout, await from.read(source)), back, `${name}, back at the source`);
 }
 
-/** Whoever maps a tensor to write writes its elements alone: what lies between them is as it was, at the source's end. */
+/** A map for writing writes the tensor's elements alone: what lies between them is as it was, at the source's end. */
 async function assertGapsKept(subject: Subject, { name, whole, part }: Variant): Promise<void> {
   const { source: from, target: to } = subject;
   using memory = from.allocate(whole);

@@ -10,7 +10,7 @@ import { collect } from "../../gc.ts";
 import { mallocedBytes } from "../../libc.ts";
 import type { Subject } from "../subject.ts";
 
-/** Bytes of resident memory; where no round of maps stays below, it is no noise. */
+/** Bytes of resident memory; where no round of maps stays below, it is not noise. */
 const MOST_RESIDENT = 5_000_000;
 
 /** The same of what is allocated, by JavaScript and by malloc: so many bytes for each map, and what caches may take. */

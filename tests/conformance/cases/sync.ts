@@ -189,7 +189,7 @@ function assertRecorded({ work }: Tensor, fence: Fence): void {
   assert(work.length > 0 || fence.reached(), "no fence of the work in flight is recorded");
 }
 
-/** Waits, at the end of its scope, for work: where nobody else has waited, memory must not go before it is done. */
+/** Waits, at the end of its scope, for work: where nothing else has waited, memory must not go before it is done. */
 function seenOut(fence: Fence): AsyncDisposable {
   return {
     [Symbol.asyncDispose]: () => fence.wait(),

@@ -37,5 +37,5 @@ if (import.meta.main) {
   event.record();
   cuda.stream.finish();
   console.log(cuda.exportMemory(tensor).bytes.toHex(), event.bytes!.toHex());
-  for await (const _ of Deno.stdin.readable) { /* until whoever started it closes it */ }
+  for await (const _ of Deno.stdin.readable) { /* until the parent process closes it */ }
 }

@@ -220,7 +220,7 @@ gpuTest("kernels: a launch that the device cannot do is refused, one at the limi
     assertEquals(found[0], 1024 + 1024 + 65_535 + 128);
   }));
 
-/** Kernels that take a while, and that reach memory by an address which nobody else knows of. */
+/** Kernels that take a while, and that reach memory by an address that samepage does not know. */
 const SLOW = `
   extern "C" __global__ void slow(int* out, long long cycles, int value) {
     long long end = clock64() + cycles;
@@ -249,7 +249,7 @@ gpuTest(
       two.finish();
 
       slow.run(once, [first, 200_000_000, 2], { stream: one });
-      take.run(once, [address, second], { stream: two }); // it has not been told of the tensor
+      take.run(once, [address, second], { stream: two }); // it does not know of the tensor
       two.finish();
       cuda.stream.read(second, found);
       assertEquals(found[0], 1, "it did not wait");

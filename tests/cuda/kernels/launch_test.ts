@@ -385,7 +385,7 @@ recordedTest("a launch behind another stream's work waits for that on the device
   tape.idle = true;
 });
 
-recordedTest("what is no program is refused before it is loaded", (cuda) => {
+recordedTest("anything but a program is refused before it is loaded", (cuda) => {
   assertThrows(() => cuda.programFromPtx("no ptx"), ArgumentError);
   assertThrows(() => cuda.programFromCubin(new Uint8Array(100)), ArgumentError);
   assertThrows(() => cuda.program(""), ArgumentError);

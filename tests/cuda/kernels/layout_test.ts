@@ -152,7 +152,7 @@ Deno.test("arguments: a type has many spellings", () => {
   assertEquals(parametersIn(["void*", { bytes: 12 }], "k").map(({ info }) => info.size), [8, 12]);
 });
 
-Deno.test("arguments: what is no type, or too long, is refused", () => {
+Deno.test("arguments: anything but a type, or too long, is refused", () => {
   const wrong: [unknown, string][] = [
     ["float**", "parameters[0]"],
     ["", "parameters[0]"],

@@ -12,7 +12,7 @@ function numbers(seed: number): (most: number) => number {
 /** Numbers that lengths and counts are seldom made for. */
 const EXTREMES = [0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff];
 
-/** A file as nobody has written it: the same for a seed each time. */
+/** A malformed file: the same for a seed each time. */
 export function mutated(bytes: Uint8Array, seed: number): Uint8Array {
   const next = numbers(seed);
   const copy = bytes.slice();

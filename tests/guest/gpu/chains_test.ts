@@ -147,7 +147,7 @@ test("a picture of OpenGL ES's own reaches the CPU by its copy: the dma-buf that
   assertThrows(() => graph.map(pictures, dmabuf, { access: "read" }), NoRouteError, "the driver lets out 4096 bytes");
 });
 
-test("a dma-buf of the GPU's that comes by a channel is no memory of Vulkan's on the CPU", async ({ va, graph }) => {
+test("a dma-buf of the GPU's that comes by a channel is not memory of Vulkan's on the CPU", async ({ va, graph }) => {
   using vulkan = VulkanContext.open();
   using surface = va.allocateFrame(picture("GRAY8", ...SIZE));
   using buffers = graph.map(surface, dmabuf, { access: "read" });

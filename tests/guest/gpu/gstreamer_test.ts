@@ -106,7 +106,7 @@ test("a surface of another display, and one without a display, are refused", asy
   await using _pipeline = pipeline;
   using _sample = sample;
   assertThrows(() => gstreamer.attach(sample.address), ArgumentError, "another display");
-  const error = assertThrows(() => plain.attach(sample.address), ArgumentError, "in a surface of VA-API's");
+  const error = assertThrows(() => plain.attach(sample.address), ArgumentError, "in a VA-API surface");
   assertEquals(error.argument, "pointer");
   assertEquals(sample.references, 1);
 });

@@ -126,7 +126,7 @@ test("pixels that come while the device is at work on the surface are read, whic
   }
 });
 
-test("the CPU gets at no pixels through its dma-bufs, and is told that their pages are not the memory", ({ va, graph }) => {
+test("the CPU reaches no pixels through its dma-bufs: the refusal says that their pages are not the memory", ({ va, graph }) => {
   using surface = va.allocateFrame(picture("NV12"));
   using buffers = graph.map(surface, dmabuf, { access: "read" });
   for (const source of [surface, buffers]) {

@@ -21,7 +21,7 @@ const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => ({
 });
 
 export default table(import.meta, {
-  "what is no tensor": {
+  "anything but a tensor": {
     run() {
       for (const given of [undefined, null, 1, {}, [], host, Frame, new Uint8Array(4)]) {
         fails(String(given), () => toArrow(any(given)), ArgumentError);

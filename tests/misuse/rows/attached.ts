@@ -103,7 +103,7 @@ export default table(import.meta, {
     },
     fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /the event is of another cl_context/ },
   },
-  "an attached event that nobody has set yet": {
+  "an attached event that is not set yet": {
     opencl: true,
     async run() {
       using cl = open();

@@ -20,7 +20,7 @@ function memOf(context: bigint, flags = 0n): bigint {
 }
 
 export default table(import.meta, {
-  "a handle that is no buffer": {
+  "a handle that is not a buffer": {
     opencl: true,
     run() {
       using cl = open();

@@ -18,7 +18,7 @@ function from(change: (binary: Uint8Array<ArrayBuffer>) => unknown, fails: Omit<
   };
 }
 
-/** A cache that answers this. */
+/** A cache that returns this. */
 function cacheOf(get: () => unknown): (cl: OpenCLContext) => OpenCLProgram {
   return (cl) => cl.program(SOURCE, { cache: { get: any(get), set: () => {} } });
 }
@@ -27,7 +27,7 @@ const damaged = {
   ...{
     error: BinaryError,
     argument: "bytes",
-    message: /no binary of a samepage program|cut short, or bytes of it were/,
+    message: /not a binary of a samepage program|cut short, or some of its bytes were/,
   },
   ...{ hint: /Build the program from its source/, has: { fault: /damaged/ } },
 };
@@ -45,7 +45,7 @@ export default table(import.meta, {
     binary[binary.length >> 1] ^= 1;
     return binary;
   }, damaged),
-  "a handle that is no program": {
+  "a handle that is not a program": {
     opencl: true,
     run() {
       using cl = open();

@@ -61,7 +61,7 @@ export default table(import.meta, {
     ...withEnds((one) => one.sendPort(new Port("cl_mem", { value: 5n }))),
     fails: wrong("port", /it has no fd/, /Only handles that are fds/),
   },
-  "a port of a kind that is no text": {
+  "a port of a kind that is not a text": {
     ...withEnds((one) => one.receivePort(any(5))),
     fails: wrong("kind", /expected a string, got a number/),
   },
@@ -102,7 +102,7 @@ export default table(import.meta, {
     },
     fails: wrong("path", /is in use: a process listens there/, /Choose another path/),
   },
-  "a path where nobody listens": {
+  "a path on which no process listens": {
     run() {
       using server = listen(freshPath());
       server[Symbol.dispose]();
@@ -136,7 +136,7 @@ export default table(import.meta, {
     },
     fails: wrong("contexts[0]", /expected a context, got an Object/),
   },
-  "what is no tensor": {
+  "anything but a tensor": {
     ...withEnds(async (one) => {
       using tensor = sharable();
       for (const none of [undefined, null, 5, {}, new Uint8Array(64), one, new Proxy(tensor, {})]) {
@@ -169,7 +169,7 @@ export default table(import.meta, {
     }),
     fails: wrong("frame", /has no fd/, /sharable: true/),
   },
-  "a kind of fd that nobody has": {
+  "an unknown kind of fd": {
     ...withEnds(async (one) => {
       using tensor = sharable();
       await one.send(tensor, { as: any("cuda-ipc") });

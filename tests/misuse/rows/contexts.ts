@@ -44,7 +44,7 @@ export default table(import.meta, {
       message: /expected an EglContext/,
     },
   },
-  "a choice that is no object": {
+  "a choice that is not an object": {
     run: () => OpenCLContext.open(any("PoCL")),
     fails: { error: ArgumentError, api: "core", argument: "choice", message: /expected an object, got "PoCL"/ },
   },

@@ -18,7 +18,7 @@ import { LONG_VALUES, LONGEST_MESSAGE } from "../anything.ts";
 import { any, fails, outcome, say } from "../kit.ts";
 import { table } from "../row.ts";
 
-/** What is no request, no kind and no device. */
+/** Anything but a request, a kind and a device. */
 const RUBBISH = [undefined, null, 5, "x", {}, [], 2n, Symbol("s"), () => {}, NaN, "toString", "__proto__"];
 
 const H200 = {

@@ -6,7 +6,7 @@ import { type Failure, table } from "../row.ts";
 
 const SIZE = { format: "RGBA", width: 8, height: 4 } as const;
 
-/** What is told of a stream that nobody has connected yet; of this one no driver has heard. */
+/** A stream that is not connected yet, and that no driver knows. */
 const STREAM = { handle: 1n, fifo: 2, reuse: true, state: "created", produced: 0, consumed: 0 } as const;
 
 const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
@@ -50,7 +50,7 @@ export default table(import.meta, {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, width: 0 }),
     fails: { error: LayoutError, api: "core", argument: "init.width", message: /expected at least 1/ },
   },
-  "a producer of arrays that are told by a string": {
+  "a producer whose arrays are a string": {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, arrays: any("yes") }),
     fails: wrong("init.arrays", /expected a boolean/),
   },

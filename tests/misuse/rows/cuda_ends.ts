@@ -125,7 +125,7 @@ export default table(import.meta, {
     kept.push(work(device(), LONG));
     Deno.exit(0);
   }),
-  "the end of the program, with waits that nobody awaits": {
+  "the end of the program, with waits that are not awaited": {
     gpus: 1,
     leaves: true,
     run() {
@@ -141,7 +141,7 @@ export default table(import.meta, {
     kept.push(busy);
     busy.mapped.disposeAfter(busy.cuda.stream.fence());
   }),
-  "an error that nobody catches, with a kernel at work": {
+  "an uncaught error, with a kernel at work": {
     gpus: 1,
     leaves: true,
     run() {

@@ -4,7 +4,7 @@ import { BYTES, device } from "../cuda.ts";
 import { any, fails, judge, outcome, same, say, sleep } from "../kit.ts";
 import { table } from "../row.ts";
 
-/** Whatever comes of it, it is no tensor, and typed. */
+/** Whatever comes of it, it is not a tensor, and typed. */
 function refused(what: string, action: () => unknown): void {
   fails(what, action);
 }

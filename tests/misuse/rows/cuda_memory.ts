@@ -200,7 +200,7 @@ export default table(import.meta, {
     },
     warns: /bytes of pinned memory are read by the CPU/,
   },
-  "a copy that nobody has allowed": {
+  "a copy that was not allowed": {
     gpus: 1,
     run() {
       using cuda = device();
@@ -225,7 +225,7 @@ export default table(import.meta, {
     },
     says: ["LayoutError shape", "LayoutError rowAlign", "ArgumentError pitch", "LayoutError into"],
   },
-  "a pool that nobody fills": {
+  "a pool that is not filled": {
     gpus: 1,
     async run() {
       using cuda = device();

@@ -83,7 +83,7 @@ export default table(import.meta, {
       cuda.stream.finish();
     },
   },
-  "what is no memory of the host": {
+  "anything but memory of the host": {
     gpus: 1,
     run() {
       using cuda = device();

@@ -39,7 +39,7 @@ function openclOn(uuid: string): OpenCLContext {
   return OpenCLContext.create([device]);
 }
 
-/** A row on one GPU in three APIs. It ends well: what it does wrong is told by typed errors, and the rest goes on. */
+/** A row on one GPU in three APIs. It ends well: its mistakes are typed errors, and the rest goes on. */
 function sharing(use: (shared: Shared) => unknown): Row {
   return {
     gpus: 1,

@@ -55,7 +55,7 @@ export default table(import.meta, {
     },
     says: Array(7).fill("ArgumentError handle"),
   },
-  "a semaphore by what is no fd of one, or of a kind that CUDA has not": {
+  "a semaphore by anything but an fd of one, or of a kind that CUDA has not": {
     gpus: 1,
     run() {
       using cuda = device();
@@ -70,7 +70,7 @@ export default table(import.meta, {
       ...Array(2).fill("ArgumentError semaphores"),
     ],
   },
-  "waiting for what is no fence": {
+  "waiting for anything but a fence": {
     gpus: 1,
     run() {
       using cuda = device();
@@ -153,7 +153,7 @@ export default table(import.meta, {
       "DisposedError DisposedError",
     ],
   },
-  "a fence that nobody waits for, of a stream that nobody has": {
+  "a fence that is not waited for, of a stream that is not kept": {
     gpus: 1,
     leaves: true,
     async run() {

@@ -18,7 +18,7 @@ export default table(import.meta, {
       message: /expected at least one device, got none/,
     },
   },
-  "what is no list of devices": {
+  "anything but a list of devices": {
     run: () => OpenCLContext.create(any(5)),
     fails: { error: ArgumentError, api: "opencl", argument: "devices", message: /expected an array of devices, got 5/ },
   },

@@ -157,7 +157,7 @@ export default table(import.meta, {
     run: () => fromDLPack(0x10n, HOST),
     fails: { ...wrong("address", /cannot be read/, /still there/), fn: "process_vm_readv" },
   },
-  "bytes that are no struct": {
+  "bytes that are not a struct": {
     run() {
       using zeros = host.allocate({ shape: [4096], dtype: "u8" });
       fromDLPack(zeros.address, HOST);

@@ -169,7 +169,7 @@ export default table(import.meta, {
     run: () => dmabuf.allocateFrame(NV12, { rowAlign: -1 }),
     fails: layout("rowAlign", /rowAlign/),
   },
-  "a fence of what is no sync file": {
+  "a fence of anything but a sync file": {
     run: () => dmabuf.fence(opened("/dev/null")),
     fails: wrong("fd", /expected a sync file/, /eglDupNativeFenceFDANDROID/),
   },

@@ -120,7 +120,7 @@ export default table(import.meta, {
     },
     fails: { error: DisposedError, api: "core", message: /egl context .* was disposed/ },
   },
-  "a picture of a format that nobody knows": withEgl(
+  "a picture of an unknown format": withEgl(
     (egl) => egl.image.allocate({ ...SIZE, format: any("RGB565") }),
     { error: LayoutError, api: "core", argument: "format", message: /expected a pixel format/, hint: /Use one of/ },
   ),
@@ -136,7 +136,7 @@ export default table(import.meta, {
     (egl) => egl.image.allocate({ ...RGBA, width: 1_000_000 }),
     unfit("width", /has textures of at most \d+ pixels/),
   ),
-  "a picture whose halves are no pixels": withEgl(
+  "a picture whose halves are not pixels": withEgl(
     (egl) => egl.image.allocate({ format: "NV12", width: 7, height: 4 }),
     { error: LayoutError, api: "core", argument: "width", message: /needs a multiple of 2, got 7/ },
   ),
@@ -160,7 +160,7 @@ export default table(import.meta, {
     (egl) => egl.image.attach([0], RGBA),
     { error: LayoutError, api: "core", argument: "textures[0]", message: /expected at least 1/ },
   ),
-  "a texture that nobody has made": withEgl(
+  "a texture that does not exist": withEgl(
     (egl) => egl.image.attach([7777], RGBA),
     wrong("textures[0]", /knows no texture 7777/, /EglContext.attach/),
   ),
@@ -168,7 +168,7 @@ export default table(import.meta, {
     using picture = egl.image.allocate(RGBA);
     egl.image.attach([picture.planes[0].handle.name], { format: "RGBA", width: 64, height: 64 });
   }, unfit("textures[0]", /expected a texture of 64 × 64 pixels of rgba unorm8, got 8 × 4/, /glTexImage2D/)),
-  "textures that are no list": withEgl(
+  "textures that are not a list": withEgl(
     (egl) => egl.image.attach(any({ 0: 1, length: 1 }), RGBA),
     wrong("textures", /expected the names of 1 textures/),
   ),
@@ -176,7 +176,7 @@ export default table(import.meta, {
     (egl) => egl.buffer.allocate({ shape: [0], dtype: "u8" }),
     { error: LayoutError, api: "core", argument: "shape[0]", message: /expected at least 1/ },
   ),
-  "a buffer of a type that nobody knows": withEgl(
+  "a buffer of an unknown type": withEgl(
     (egl) => egl.buffer.allocate({ shape: [4], dtype: any("vec4") }),
     { error: LayoutError, api: "core", argument: "dtype", message: /expected a dtype/, hint: /Use one of/ },
   ),
@@ -188,7 +188,7 @@ export default table(import.meta, {
     },
     fails: { error: DisposedError, api: "core", message: /egl context .* was disposed/ },
   },
-  "a buffer that nobody has made": withEgl(
+  "a buffer that does not exist": withEgl(
     (egl) => egl.buffer.attach(7777, { shape: [4], dtype: "u8" }),
     wrong("buffer", /knows no buffer 7777/, /EglContext.attach/),
   ),
@@ -302,11 +302,11 @@ export default table(import.meta, {
     using picture = egl.image.allocate(RGBA);
     egl.queue.run([{ picture, access: any("draw") }], () => {});
   }, { error: ArgumentError, api: "core", argument: "access", message: /expected/ }),
-  "commands that are no function": withEgl(
+  "commands that are not a function": withEgl(
     (egl) => egl.queue.run([], any("glFlush()")),
     wrong("commands", /expected a function, got a string/),
   ),
-  "pictures that are no list": withEgl((egl) => {
+  "pictures that are not a list": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     egl.queue.run(any({ picture }), () => {});
   }, wrong("uses", /expected an array/)),
@@ -336,15 +336,15 @@ export default table(import.meta, {
     if (egl.extensions.includes("EGL_KHR_stream")) throw new Error("a driver with streams: this row is of Mesa's");
     egl.stream();
   }, wrong("egl", /has no EGL_KHR_stream/, /NVIDIA's drivers/)),
-  "a consumer of what is no stream": withEgl(
+  "a consumer of anything but a stream": withEgl(
     (egl) => egl.consumer(any({ handle: 1n })),
     wrong("stream", /expected an EglStream, got an Object/),
   ),
-  "a producer of what is no stream": withEgl(
+  "a producer of anything but a stream": withEgl(
     (egl) => egl.producer(any({ handle: 1n }), { width: 8, height: 8 }),
     wrong("stream", /expected an EglStream, got an Object/),
   ),
-  "a stream of another process's, by what is no fd": withEgl(
+  "a stream of another process's, by anything but an fd": withEgl(
     (egl) => egl.attachStream(-1),
     { error: LayoutError, api: "core", argument: "fd", message: /expected/ },
   ),

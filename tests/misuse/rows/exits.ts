@@ -37,7 +37,7 @@ export default table(import.meta, {
     const { cl, graph } = busy(open(), LONG);
     graph.map(cl.allocate({ shape: [64], dtype: "u8" }), host).bytes();
   }),
-  "an error that nobody catches, with a kernel at work": {
+  "an uncaught error, with a kernel at work": {
     opencl: true,
     leaves: true,
     faultsAtExit,
@@ -50,7 +50,7 @@ export default table(import.meta, {
     exits: 1,
     warns: /the program's own/,
   },
-  "the end of the program, with waits that nobody awaits": {
+  "the end of the program, with waits that are not awaited": {
     opencl: true,
     leaves: true,
     faultsAtExit,

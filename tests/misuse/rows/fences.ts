@@ -5,7 +5,7 @@ import { table } from "../row.ts";
 const bytes = { shape: [4096], dtype: "u8" } as const;
 
 export default table(import.meta, {
-  "what is no fence": {
+  "anything but a fence": {
     opencl: true,
     run() {
       using cl = open();

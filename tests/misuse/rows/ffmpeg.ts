@@ -84,7 +84,7 @@ export default table(import.meta, {
     using empty = new CFrame(inC().empty());
     ffmpeg.attach(empty.pointer);
   }, wrong("pointer", /is empty: it has no memory/)),
-  "a frame whose memory nobody counts": row(({ ffmpeg, made }) => {
+  "a frame whose memory has no reference count": row(({ ffmpeg, made }) => {
     using _kept = made.clone(); // the buffers are freed by this one
     inC().forget_buffers(made.pointer);
     ffmpeg.attach(made.pointer);
@@ -245,7 +245,7 @@ export default table(import.meta, {
     mapped.metadata.add("displayMatrix", { matrix: [1, 0, 0, 1] });
     ffmpeg.avFrame(any(mapped));
   }, wrong("frame", /displayMatrix.matrix: expected integers, 9 of 32 bits/)),
-  "a light that is no whole number of 32 bits": mappedRow(NV12, (ffmpeg, mapped) => {
+  "a light that is not a whole number of 32 bits": mappedRow(NV12, (ffmpeg, mapped) => {
     mapped.metadata.add("contentLight", { most: 2 ** 40, average: 1 });
     ffmpeg.avFrame(any(mapped));
   }, wrong("frame", /contentLight: expected integers/)),

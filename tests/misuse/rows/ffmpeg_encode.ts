@@ -119,7 +119,7 @@ export default table(import.meta, {
     hint: /bitRate/,
   }),
   "encode: no bits": asked({ bitRate: 0 }, wrong("bitRate", /expected an integer from 1/)),
-  "encode: a rate that is no integer": asked(
+  "encode: a rate that is not an integer": asked(
     { frameRate: 29.97 },
     wrong(
       "frameRate",

@@ -56,13 +56,13 @@ const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), .
 const { wrong } = failuresOf("ffmpeg");
 
 export default table(import.meta, {
-  "a device that is no context": row(
+  "a device that is not a context": row(
     () => FFmpegContext.open({ on: any("vaapi") }),
     wrong("on", /expected an open context, got a string/, /whose device/),
   ),
   "a device of an API that FFmpeg has no frames in": row(
     () => FFmpegContext.open({ on: host }),
-    wrong("on", /no hardware frames of FFmpeg's on host/, /dmabuf, vaapi/),
+    wrong("on", /no FFmpeg hardware frames on host/, /dmabuf, vaapi/),
   ),
   "a choice that is misspelt": row(
     () => FFmpegContext.open(any({ om: dmabuf })),

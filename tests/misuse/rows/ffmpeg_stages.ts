@@ -73,7 +73,7 @@ export default table(import.meta, {
   ),
   "fromGStreamer() of a context": {
     run: () => fromGStreamer(any(host), "out"),
-    fails: wrong("pipeline", /a pipeline of GStreamer's, got a HostContext/, /gst\.launch/),
+    fails: wrong("pipeline", /a GStreamer pipeline, got a HostContext/, /gst\.launch/),
   },
   "toGStreamer() of nothing": {
     run: () => toGStreamer(any(undefined), "in"),
@@ -84,7 +84,7 @@ export default table(import.meta, {
       using gst = GStreamerContext.openSync();
       toGStreamer(any(gst), "in");
     },
-    fails: wrong("pipeline", /a pipeline of GStreamer's, got a GStreamerContext/, /gst\.launch/),
+    fails: wrong("pipeline", /a GStreamer pipeline, got a GStreamerContext/, /gst\.launch/),
   },
   "fromGStreamer() of an element that is not there": {
     async run() {
@@ -104,7 +104,7 @@ export default table(import.meta, {
     },
     fails: wrong("kernel", /a kernel of OpenCL, Vulkan or CUDA, got an OpenCLProgram/),
   },
-  "kernel() with arguments that are no function": {
+  "kernel() with arguments that are not a function": {
     opencl: "Portable",
     run() {
       using cl = OpenCLContext.open();

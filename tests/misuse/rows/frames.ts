@@ -84,7 +84,7 @@ export default table(import.meta, {
     },
     says: ["1"],
   },
-  "metadata that is no plain data": {
+  "metadata that is not plain data": {
     run() {
       const itself: unknown[] = [];
       itself.push(itself);

@@ -190,7 +190,7 @@ export default table(import.meta, {
       has: { refused: /host→opencl/ },
     },
   },
-  "what is no tensor, mapped": {
+  "anything but a tensor, mapped": {
     run() {
       using graph = new MapperGraph([host]);
       for (const source of [undefined, null, 5, "x", {}]) {

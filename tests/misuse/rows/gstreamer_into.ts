@@ -45,7 +45,7 @@ export default table(import.meta, {
     { slots: 4 },
     wrong("slots", /without into there are no buffers to count/, /leave it out/),
   ),
-  "into: machine code that is no boolean": row(
+  "into: machine code that is not a boolean": row(
     { into: host, machineCode: any("no") },
     wrong("machineCode", /expected a boolean, got a string/),
   ),

@@ -114,7 +114,7 @@ export default table(import.meta, {
     wrong("caps", /there are none, and its GstBuffer has no GstVideoMeta/, /attachBytes/),
   ),
   "a buffer of encoded pictures": as("video/x-h264", wrong("caps", /they are video\/x-h264/, /attachBytes/)),
-  "caps that are no text and no address": as(7, wrong("caps", /expected a bigint, got a number/)),
+  "caps that are neither text nor an address": as(7, wrong("caps", /expected a bigint, got a number/)),
   "caps that GStreamer cannot read": as(
     "video/x-raw,,",
     wrong("caps", /reads no caps/, /NV12/, "gst_caps_from_string"),
@@ -227,13 +227,13 @@ export default table(import.meta, {
     gst[Symbol.dispose]();
     gst.attach(made.address, { caps: CAPS });
   }, ofCore(DisposedError, /GStreamer .* was disposed/)),
-  "a context of pictures that are no dma-bufs": {
+  "a context of pictures that are not dma-bufs": {
     run() {
       using cl = OpenCLContext.open();
       GStreamerContext.openSync({ on: cl });
     },
     opencl: "Portable",
-    fails: wrong("on", /no frames of .* \(opencl\)/, /dmabuf/),
+    fails: wrong("on", /not frames of .* \(opencl\)/, /dmabuf/),
   },
   "a host's frame handed over": row(({ gst }) => {
     using picture = host.allocateFrame(NV12);

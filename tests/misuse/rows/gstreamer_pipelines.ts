@@ -117,7 +117,7 @@ export default table(import.meta, {
       hint: /warning/,
     },
   }, { onWarning() {} }),
-  "pipelines: a warning that is no function": launch(
+  "pipelines: a warning that is not a function": launch(
     "videotestsrc",
     wrong("warning", /expected a function, got a string/).fails,
     { warning: "console" },
@@ -183,7 +183,7 @@ export default table(import.meta, {
   "pipelines: a sink that is none": row(
     "videotestsrc name=out ! fakesink",
     ({ pipeline }) => pipeline.sink("out"),
-    wrong("name", /"out" is no appsink/, /appsink name=out/),
+    wrong("name", /"out" is not an appsink/, /appsink name=out/),
   ),
   "pipelines: a sink without a name": row(
     FRAMES,
@@ -195,7 +195,7 @@ export default table(import.meta, {
     ({ pipeline }) => pipeline.sink("out", { queue: 0 }),
     wrong("queue", /expected an integer from 1/),
   ),
-  "pipelines: drop that is no boolean": row(
+  "pipelines: drop that is not a boolean": row(
     FRAMES,
     ({ pipeline }) => pipeline.sink("out", { drop: any("oldest") }),
     wrong("drop", /expected a boolean/),
@@ -258,7 +258,7 @@ export default table(import.meta, {
   "pipelines: a source that is a sink": row(
     THROUGH,
     ({ pipeline }) => pipeline.source("out", GRAY),
-    wrong("name", /"out" is no appsrc/, /appsrc name=out/),
+    wrong("name", /"out" is not an appsrc/, /appsrc name=out/),
   ),
   "pipelines: a source of nothing": row(THROUGH, ({ pipeline }) => pipeline.source("in", any(undefined)), {
     fails: { error: ArgumentError, api: "core", argument: "info", message: /expected an object/ },
@@ -302,7 +302,7 @@ export default table(import.meta, {
       using gst = await GStreamerContext.open();
       using graph = new MapperGraph([host, gst]);
       using picture = host.allocateFrame(GRAY);
-      await using pipeline = gst.launch("appsrc name=in ! appsink sync=false"); // nobody takes it
+      await using pipeline = gst.launch("appsrc name=in ! appsink sync=false"); // no frame is taken
       const writer = pipeline.source("in", GRAY).getWriter();
       {
         using mapped = graph.map(picture, gst, { access: "read" }) as Frame<GStreamerTensor>;

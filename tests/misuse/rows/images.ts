@@ -224,14 +224,14 @@ export default table(import.meta, {
         put.run({ items: [1] }, [mapped]);
       });
     }
-    // The padding of the last row would lie behind the block, on a page that nobody may touch.
+    // The padding of the last row would lie behind the block, on a page that may not be touched.
     using edge = host.allocate({ shape: [61, 65], dtype: "u8", rowAlign: 4096, guard: true });
     using part = edge.slice(region(edge.layout, [0, 1], [61, 64]));
     using mapped = graph.map(part, target, { copy: "allow" });
     same("transfer", mapped.route.steps[0].transfer, "copy");
     put.run({ items: [1] }, [mapped]);
   }),
-  "frames that are no images of the format": onBench(({ cl, graph }) => {
+  "frames that are not images of the format": onBench(({ cl, graph }) => {
     for (const [format, order] of [["NV12", "RGBA"], ["P010", "R"], ["I420", "RGBA"]] as const) {
       using frame = host.allocateFrame(imageInfo({ format, width: 8, height: 4 }));
       fails(format, () => graph.map(frame, cl.image({ ...R8, order })), NoRouteError);

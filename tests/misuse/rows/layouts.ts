@@ -48,7 +48,7 @@ export default table(import.meta, {
       hint: /Strides are in bytes/,
     }),
   },
-  "a stride that is no multiple of the element": {
+  "a stride that is not a multiple of the element": {
     run: () => host.allocate({ shape: [4], strides: [6], dtype: "f32" }),
     fails: refused("strides[0]", /6 is not a multiple of the element's 4 bytes/, { hint: /Strides are in bytes/ }),
   },
@@ -92,7 +92,7 @@ export default table(import.meta, {
       }
     },
   },
-  "an alignment that is no power of two": {
+  "an alignment that is not a power of two": {
     run: () => host.allocate({ shape: [4], ...u8, align: 48 }),
     fails: refused("align", /expected a power of two, got 48/),
   },

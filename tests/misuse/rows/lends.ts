@@ -60,7 +60,7 @@ export default table(import.meta, {
     },
     says: ["the program's own", "4096"],
   },
-  "what is no function": {
+  "anything but a function": {
     async run() {
       using t = host.allocate(bytes);
       await t.lend(any("view"));

@@ -114,7 +114,7 @@ export default table(import.meta, {
   "half a library": cutOff(0.5, /it is cut off: it has \d+ bytes, and its parts reach to byte \d+/),
   "nine tenths of a library": cutOff(0.9, /it is cut off/),
   "a thousandth of a library": cutOff(0.001, /it is cut off/),
-  "a pipe that nobody writes to": {
+  "a pipe without a writer": {
     flags: ["--allow-all"],
     run() {
       const folder = Deno.makeTempDirSync();
@@ -128,9 +128,9 @@ export default table(import.meta, {
     },
     fails: notFound(/it is not a regular file/),
   },
-  "a library whose name is no text": noText("SAMEPAGE_LIB_OPENCL", openclDevices),
-  "a C library whose name is no text": noText("SAMEPAGE_LIB_LIBC", () => host.allocate({ shape: [1], dtype: "u8" })),
-  "a device whose name is no text": noText("SAMEPAGE_OPENCL_DEVICE", () => OpenCLContext.open()),
+  "a library whose name is not a text": noText("SAMEPAGE_LIB_OPENCL", openclDevices),
+  "a C library whose name is not a text": noText("SAMEPAGE_LIB_LIBC", () => host.allocate({ shape: [1], dtype: "u8" })),
+  "a device whose name is not a text": noText("SAMEPAGE_OPENCL_DEVICE", () => OpenCLContext.open()),
   "a device that is a colon": noChoice(":"),
   "a device that is white space": noChoice(" \t\n:  "),
   "a device with more colons than two names have": noDevice(

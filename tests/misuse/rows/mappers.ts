@@ -38,7 +38,7 @@ function step(source: Described, target: Target, access: Access): object {
 }
 
 export default table(import.meta, {
-  "what is no context": {
+  "anything but a context": {
     run: () => new MapperGraph([any({})]),
     fails: {
       error: ArgumentError,
@@ -47,7 +47,7 @@ export default table(import.meta, {
       message: /expected only contexts, got an Object/,
     },
   },
-  "what is no list of contexts": {
+  "anything but a list of contexts": {
     run: () => new MapperGraph(any(host)),
     fails: {
       error: ArgumentError,
@@ -69,7 +69,7 @@ export default table(import.meta, {
       message: /expected only contexts, got opencl\.svm, a target: pass its context, opencl \(/,
     },
   },
-  "what is no mapper": {
+  "anything but a mapper": {
     run: () => new MapperGraph([host], [hostToOpenCL, any({ from: "host", to: "opencl" })]),
     fails: { error: ArgumentError, api: "core", argument: "mappers[1]", message: /expected a mapper, got an Object/ },
   },

@@ -26,7 +26,7 @@ function memfd(byteLength: number, seals: number): number {
 }
 
 export default table(import.meta, {
-  "an fd that is no number": {
+  "an fd that is not a number": {
     run: () => host.attach(any("3"), BYTES),
     fails: { error: ArgumentError, api: "host", argument: "fd", message: /expected an fd, got "3"/ },
   },

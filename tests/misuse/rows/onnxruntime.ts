@@ -50,13 +50,13 @@ export default table(import.meta, {
     }));
   }, {
     ...{ error: InteropError, api: "onnxruntime", fn: "GetOnnxTypeFromTypeInfo" },
-    ...{ message: /inputs\.x is no tensor/, hint: /Convert the model/ },
+    ...{ message: /inputs\.x is not a tensor/, hint: /Convert the model/ },
   }),
   "a provider that there is not": row(
     (ort) => void ort.compileSync(SIGMOID, { providers: ["CUDAExecutionProvider"] }),
     wrong("providers[0]", /there is no CUDAExecutionProvider/, /This library has .*CPUExecutionProvider/),
   ),
-  "providers that are no list": row(
+  "providers that are not a list": row(
     (ort) => void ort.compileSync(SIGMOID, { providers: any("CPUExecutionProvider") }),
     wrong("providers", /expected a list of names, got a string/),
   ),

@@ -44,7 +44,7 @@ export default table(import.meta, {
     },
     fails: wrong("kind", /imports no binary semaphores/, /The doctor/),
   },
-  "a semaphore by what is no fd of one": simulated((cl) => {
+  "a semaphore by anything but an fd of one": simulated((cl) => {
     for (const fd of [-1, 1.5, "0", null, 2 ** 20]) fails("fd", () => cl.importSemaphore(any(fd)), ArgumentError);
     fails("sync-fd", () => cl.importSemaphore(0, { kind: "sync-fd" }), ArgumentError);
     const undo: Undo = [];
@@ -62,7 +62,7 @@ export default table(import.meta, {
     },
     fails: wrong("fd", /has no cl_khr_external_memory/),
   },
-  "memory by what is no fd, or said wrongly": simulated((cl) => {
+  "memory by anything but an fd, or said wrongly": simulated((cl) => {
     const init = { shape: [4], dtype: "u8", size: 4 } as const;
     for (const fd of [1.5, "0", null, 2 ** 20]) fails("fd", () => cl.importMemory(any(fd), init), ArgumentError);
     for (const size of [0, 1.5, "4"]) {
@@ -71,7 +71,7 @@ export default table(import.meta, {
     fails("too short", () => cl.importMemory(0, { ...init, size: 3 }), LayoutError);
     cl.importMemory(-1, init);
   }, wrong("fd", /expected an fd, got -1/)),
-  "a semaphore that is no handle": {
+  "a semaphore that is not a handle": {
     opencl: true,
     run() {
       using cl = open();
@@ -89,7 +89,7 @@ export default table(import.meta, {
     using semaphore = cl.attachSemaphore(theirs);
     other.queue.signalSemaphores([semaphore]);
   }, wrong("semaphores", /belongs to another context/)),
-  "a wait for what are no semaphores": simulated((cl, theirs) => {
+  "a wait for what are not semaphores": simulated((cl, theirs) => {
     using semaphore = cl.attachSemaphore(theirs);
     for (const given of [[], null, semaphore, [semaphore, semaphore], [null], [{ semaphore, values: 1n }]]) {
       fails("semaphores", () => cl.queue.waitSemaphores(any(given)), ArgumentError);

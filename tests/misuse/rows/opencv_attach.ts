@@ -54,7 +54,7 @@ function attachedTwice(cv: OpenCVContext, result: OpenCVTensor, attach: (handle:
 }
 
 export default table(import.meta, {
-  "what is no handle": {
+  "anything but a handle": {
     run() {
       using e = eye();
       for (const handle of [undefined, null, 0n, -1n, 2n ** 64n, 4096, "0x1000", {}, [], () => {}, Symbol.iterator]) {
@@ -86,7 +86,7 @@ export default table(import.meta, {
     },
     fails: unreadable,
   },
-  "bytes that are no Mat": {
+  "bytes that are not a Mat": {
     run() {
       using e = eye();
       using memory = host.allocate({ shape: [4096], dtype: "u8" });
@@ -116,7 +116,7 @@ export default table(import.meta, {
   "a Mat whose steps are not there": changed((at) => at.setBigUint64(STEP_P, 1n, true), unreadable),
   "a Mat whose sizes are not there": changed((at) => at.setBigUint64(SIZE_P, 2n ** 63n, true), unreadable),
   "a Mat whose owners are not there": changed((at) => at.setBigUint64(U, 0x4141_4141_4141n, true), unreadable),
-  "a Mat that nobody owns": changed(
+  "a Mat without an owner": changed(
     (at, address) => at.setBigUint64(U, address + 2048n, true),
     unfit(/its memory has no owner/),
   ),
@@ -162,7 +162,7 @@ export default table(import.meta, {
       using umat = v.graph.map(image, v.cv.umat);
       v.cv.umat.attach(umat.handle);
     },
-    fails: unfit(/the UMat is a tensor's of samepage's/, /Slice that tensor, or map it/),
+    fails: unfit(/the UMat belongs to a samepage tensor/, /Slice that tensor, or map it/),
   },
   "a Mat of samepage's own, which goes away": {
     run() {

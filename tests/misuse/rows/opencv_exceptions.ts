@@ -23,7 +23,7 @@ const exploded: Failure = {
   has: { thrownBy: /write/, file: /grfmt_webp\.cpp/, line: /^\d+$/ },
 };
 
-/** Starts Workers; answers what each says next. */
+/** Starts Workers; returns what each says next. */
 function start(count: number, task: { throws: boolean; turns: number }) {
   return Array.from({ length: count }, () => {
     const worker = new Worker(new URL("../workers/opencv.ts", import.meta.url), { type: "module" });
@@ -182,7 +182,7 @@ export default table(import.meta, {
       Deno.exit(0);
     },
   },
-  "an error that nobody catches, with live UMats": {
+  "an uncaught error, with live UMats": {
     opencl: true,
     leaves: true,
     faultsAtExit: "Portable",

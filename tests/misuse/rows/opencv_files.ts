@@ -6,7 +6,7 @@ import { type Row, table } from "../row.ts";
 
 const FORMATS = [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".pfm", ".hdr", ".ras", ".exr"];
 
-/** What is no path, and no ending. */
+/** Anything but a path, or an ending. */
 const RUBBISH: readonly unknown[] = [undefined, null, "", "\0", "x.png\0.jpg", 5, NaN, {}, [], ["a.png"], () => {}, 2n];
 
 /** A picture in a format. */
@@ -271,7 +271,7 @@ export default table(import.meta, {
     },
     fails: {
       ...{ error: NativeCallError, api: "opencv", fn: "imdecode" },
-      message: /a buffer of 45 bytes is no whole image: it ends in row 0 of 4\.$/,
+      message: /a buffer of 45 bytes is not a whole image: it ends in row 0 of 4\.$/,
     },
   },
   "an image that is larger than OpenCV takes": {

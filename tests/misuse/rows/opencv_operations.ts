@@ -80,7 +80,7 @@ function argument(
 }
 
 export default table(import.meta, {
-  "what is no image": {
+  "anything but an image": {
     run() {
       using e = eye();
       using image = e.cv.mat.create({ shape: [8, 8], dtype: "u8" });

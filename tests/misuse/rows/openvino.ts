@@ -29,7 +29,7 @@ function row(use: (ov: OpenVINOContext) => unknown, fails?: Failure): Row {
   };
 }
 
-/** A row with what preprocessing is told of a model's input. */
+/** A row with the options of preprocessing a model's input. */
 function preprocessRow(preprocess: unknown, fails: Failure): Row {
   return row((ov) => void ov.compileSync(PLANAR, { preprocess: any(preprocess) }), fails);
 }
@@ -114,7 +114,7 @@ export default table(import.meta, {
     { x: { size: [0, 8], modelLayout: "NCHW" } },
     wrong("preprocess.x.size[0]", /an integer from 1 to 65536, got 0/),
   ),
-  "means that are no numbers": preprocessRow({ x: { mean: ["1"] } }, wrong("preprocess.x.mean", /expected numbers/)),
+  "means that are not numbers": preprocessRow({ x: { mean: ["1"] } }, wrong("preprocess.x.mean", /expected numbers/)),
   "color without the model's layout": preprocessRow({ x: { format: "NV12", dtype: "u8" } }, fails(BUILD, /./)),
   "a tensor in place of a frame": row((ov) => {
     using session = ov.compileSync(PLANAR, { preprocess: { x: { format: "NV12", dtype: "u8", modelLayout: "NCHW" } } });

@@ -38,18 +38,24 @@ const noRoute = (message: RegExp, hint: RegExp): Failure => (
 );
 
 export default table(import.meta, {
-  "a surface in a context on the CPU": row(({ va }) => {
-    using ov = OpenVINOContext.open({ library: SIMULATED });
-    using graph = new MapperGraph([va, ov]);
-    using surface = va.allocateFrame(NV12);
-    graph.map(surface, ov);
-  }, noRoute(/models of this context do not run in the one that the memory is of/, /OpenVINOContext.open\(\{ on \}\)/)),
+  "a surface in a context on the CPU": row(
+    ({ va }) => {
+      using ov = OpenVINOContext.open({ library: SIMULATED });
+      using graph = new MapperGraph([va, ov]);
+      using surface = va.allocateFrame(NV12);
+      graph.map(surface, ov);
+    },
+    noRoute(
+      /models in this context do not run in the context that the memory belongs to/,
+      /OpenVINOContext.open\(\{ on \}\)/,
+    ),
+  ),
   "a surface of another display": row(({ ov }) => {
     using other = VaapiContext.open({ node: NODE });
     using graph = new MapperGraph([other, ov]);
     using surface = other.allocateFrame(NV12);
     graph.map(surface, ov);
-  }, noRoute(/memory of another context than the one that models run in/, /Map it there first/)),
+  }, noRoute(/belongs to another context than the one in which models run/, /Map it there first/)),
   "a surface that is not NV12": row(({ va, ov, graph }) => {
     using surface = va.allocateFrame(imageInfo({ format: "RGBA", width: 64, height: 32 }));
     graph.map(surface, ov);
@@ -62,7 +68,7 @@ export default table(import.meta, {
     using surface = va.allocateFrame(NV12);
     using x = graph.map(surface, ov, { access: "read" });
     graph.map(x, host);
-  }, noRoute(/of which OpenVINO shows the CPU nothing/, /Map the frame of the VaapiContext/)),
+  }, noRoute(/whose bytes OpenVINO does not show to the CPU/, /Map the frame of the VaapiContext/)),
   "the address of a surface's plane": row(({ va, ov, graph }) => {
     using surface = va.allocateFrame(NV12);
     using x = graph.map(surface, ov, { access: "read" });

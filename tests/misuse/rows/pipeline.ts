@@ -170,7 +170,7 @@ export default table(import.meta, {
     ...runs(source(), new Transform({ name: "big", takes: { width: [100, 200] }, process: () => {} })),
     fails: stage(/big: expected pictures of 100 to 200 × any/, /convert\(/, "takes"),
   },
-  "an output that is no frame": {
+  "an output that is not a frame": {
     ...runs(source(), new Transform({ name: "x", gives: () => any({ type: "image" }), process: () => {} })),
     fails: stage(/x: format: expected a pixel format/, /Use one of/),
   },
@@ -191,7 +191,7 @@ export default table(import.meta, {
       fails("nothing", () => tee([]), ArgumentError);
       tee([sink()], [copy()]);
     },
-    fails: wrong("branches", /no sink at its end/, /tee\(\[/),
+    fails: wrong("branches", /expected a sink at the end of each branch/, /tee\(\[/),
   },
   "a writer behind tee()": {
     ...runs(source(), tee([inPlace(() => {}), sink()], [sink()])),

@@ -52,7 +52,7 @@ export default table(import.meta, {
     },
     warns: /^/,
   },
-  "a source that is no text": {
+  "a source that is not a text": {
     opencl: true,
     run() {
       using cl = open();

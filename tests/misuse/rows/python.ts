@@ -45,8 +45,8 @@ export default table(import.meta, {
     run: () => Python.open(any({ venv: "x" })),
     fails: wrong("options", /unknown property venv/, /library, home, path/, "core"),
   },
-  "a home that is no text": { run: () => Python.open(any({ home: 1 })), fails: wrong("home", /expected a string/) },
-  "folders that are no texts": {
+  "a home that is not a text": { run: () => Python.open(any({ home: 1 })), fails: wrong("home", /expected a string/) },
+  "folders that are not strings": {
     run: () => Python.open(any({ path: [1] })),
     fails: wrong("path[0]", /expected a string/),
   },
@@ -62,10 +62,10 @@ export default table(import.meta, {
     () => Python.open({ home: "/nonexistent" }),
     wrong("home", /another Python is open already/),
   ),
-  "code that is no text": opened((python) => python.run(any(5)), wrong("code", /expected a string/)),
-  "code that is no Python": opened((python) => python.run("1 +"), raises(/SyntaxError/, /SyntaxError/)),
+  "code that is not a text": opened((python) => python.run(any(5)), wrong("code", /expected a string/)),
+  "code that is not Python": opened((python) => python.run("1 +"), raises(/SyntaxError/, /SyntaxError/)),
   "code with a zero in it": opened((python) => python.run("1\0"), wrong("code", /has a zero inside/)),
-  "values that are no object": opened(
+  "values that are not an object": opened(
     (python) => python.run("1", any(5)),
     wrong("values", /an object/, undefined, "core"),
   ),
@@ -123,16 +123,20 @@ export default table(import.meta, {
     (python) => python.runAsync("1 / 0"),
     raises(/ZeroDivisionError/, /ZeroDivisionError/),
   ),
-  "code that is no text, on another thread": opened(
+  "code that is not a text, on another thread": opened(
     (python) => python.runAsync(any(null)),
     wrong("code", /expected a string/),
   ),
-  "a module that is no text": opened((python) => python.import(any(5)), wrong("name", /expected a string/)),
+  "a module that is not a text": opened((python) => python.import(any(5)), wrong("name", /expected a string/)),
   "a module that is not there": opened(
     (python) => python.import("no_such_module"),
     raises(/ModuleNotFoundError/, /ModuleNotFoundError/, "PyImport_ImportModule"),
   ),
-  "a method that is no text": holding("object()", (object) => object.call(any(5)), wrong("name", /expected a string/)),
+  "a method that is not a text": holding(
+    "object()",
+    (object) => object.call(any(5)),
+    wrong("name", /expected a string/),
+  ),
   "a method that is not there": holding(
     "object()",
     (object) => object.call("no_such"),
@@ -218,7 +222,7 @@ export default table(import.meta, {
     (array, python) => python.fromArray(array, { contexts: [] }),
     wrong("contexts", /the memory is the host's/),
   ),
-  "what is no array": holding(
+  "anything but an array": holding(
     "object()",
     (array, python) => python.fromArray(array, HOST),
     raises(/bytes-like object is required/, /TypeError/, "PyObject_GetBuffer"),

@@ -102,7 +102,7 @@ export default table(import.meta, {
     }),
     fails: { ...wrong("path", /is in use: a process listens there/), hint: /another path/ },
   },
-  "a ring where nobody listens": {
+  "a ring without a listener": {
     run: () => FrameRing.open("/tmp/samepage-nobody", { contexts: [host] }),
     fails: {
       ...{ error: NativeCallError, api: "channel", fn: "connect", code: 2, codeName: "ENOENT" },

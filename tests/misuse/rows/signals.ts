@@ -21,7 +21,7 @@ const failedKernel: Omit<Failure, "code" | "codeName"> = {
 };
 
 export default table(import.meta, {
-  "what is no promise": {
+  "anything but a promise": {
     run() {
       for (const wrong of [undefined, null, 5, "soon", {}, [], () => {}, { then: 5 }]) {
         fails(String(wrong), () => host.signal(any(wrong)), ArgumentError);
@@ -77,7 +77,7 @@ export default table(import.meta, {
       const fence = host.signal(promise);
       cl.queue.waitFor(fence);
       cl.queue.fill(t, 1);
-      resolve(); // a promise tells that only in a later job
+      resolve(); // a promise shows that only in a later job
       fails("finish", () => cl.queue.finish(), AccessError);
       await promise;
       cl.queue.finish();

@@ -47,7 +47,7 @@ export default table(import.meta, {
       hint: /in parts/,
     },
   },
-  "an alignment that is no power of two": {
+  "an alignment that is not a power of two": {
     opencl: "Portable",
     run() {
       using cl = open();

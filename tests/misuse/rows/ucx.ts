@@ -144,7 +144,7 @@ export default table(import.meta, {
     await using _ring = rings.create(path, { frames });
     await rings.open(path, { contexts: [] });
   }, { error: MessageError, api: "channel", argument: "memory", message: /pass \{ contexts: \[host\] \}/ }),
-  "to read a ring over UCX where nobody listens": ringed(
+  "a read of a ring over UCX without a listener": ringed(
     async ({ rings, path }) => await rings.open(path, { contexts: [host] }),
     {
       error: NativeCallError,
@@ -204,7 +204,7 @@ export default table(import.meta, {
   },
   "a transport with a sign of UCX's": {
     run: () => UcxContext.open({ transports: ["^tcp"] }),
-    fails: wrong("transports", /expected names of UCX's, got \^tcp/),
+    fails: wrong("transports", /expected UCX names, got \^tcp/),
   },
   "a device that is not there": {
     run: () => UcxContext.open({ devices: ["lo", "eth99"] }),
@@ -212,11 +212,11 @@ export default table(import.meta, {
   },
   "two devices in one text": {
     run: () => UcxContext.open({ devices: ["lo,eth0"] }),
-    fails: wrong("devices", /expected names of UCX's, got lo,eth0/),
+    fails: wrong("devices", /expected UCX names, got lo,eth0/),
   },
-  "a device that is no text": {
+  "a device that is not a text": {
     run: () => UcxContext.open({ devices: any([1]) }),
-    fails: wrong("devices", /expected names of UCX's, got 1/),
+    fails: wrong("devices", /expected UCX names, got 1/),
   },
   "a transport that is not there": {
     run: () => UcxContext.open({ transports: ["nosuch"] }),
@@ -282,9 +282,9 @@ export default table(import.meta, {
     gone(/ucx share of .* was disposed/),
   ),
   "a text for a ticket": opened((ucx) => ucx.connect(any("ticket")), wrong("ticket", /expected the bytes of a ticket/)),
-  "bytes that are no ticket": opened(
+  "bytes that are not a ticket": opened(
     (ucx) => ucx.connect(new Uint8Array(100)),
-    wrong("ticket", /it is no ticket/, TICKET),
+    wrong("ticket", /it is not a ticket/, TICKET),
   ),
   "half a ticket": connected(
     ({ ucx, share }) => ucx.connect(share.ticket.subarray(0, 99)),

@@ -92,9 +92,9 @@ export default table(import.meta, {
     () => VaapiContext.open({ node: "/dev/dri/renderD999" }),
     wrong("node", /there is no \/dev\/dri\/renderD999/, /pass the node in/),
   ),
-  "a file that is no device": row(
+  "a file that is not a device": row(
     () => VaapiContext.open({ node: "/etc/hosts" }),
-    { ...wrong("node", /\/etc\/hosts is no DRM device/, /vaapiNodes/), fn: "vaGetDisplayDRM" },
+    { ...wrong("node", /\/etc\/hosts is not a DRM device/, /vaapiNodes/), fn: "vaGetDisplayDRM" },
   ),
   "a node by a number": row(
     () => VaapiContext.open({ node: any(128) }),
@@ -133,7 +133,7 @@ export default table(import.meta, {
     }),
     says: ["samepage's test driver /dev/null 1 10 10 string", " "],
   },
-  "a tensor of a shape that is no picture": withVaapi(
+  "a tensor of a shape that is not a picture": withVaapi(
     (va) => va.allocate({ shape: [4, 4, 3], dtype: "u8" }),
     wrong("shape", /\[height, width\] or \[height, width, 4\] of u8, and not \[4,4,3\] u8/, /allocateFrame/),
   ),
@@ -157,7 +157,7 @@ export default table(import.meta, {
     (va) => va.allocateFrame(imageInfo({ format: "P016", width: 4, height: 4 })),
     wrong("info", /the driver has no surfaces of P016/, /GRAY8, RGBA/),
   ),
-  "a frame of a format that nobody has": withVaapi(
+  "a frame of an unknown format": withVaapi(
     (va) => va.allocateFrame(any({ ...NV12, format: "NV13" })),
     core(LayoutError, /expected a pixel format, got "NV13"/, { argument: "format", hint: /NV12/ }),
   ),
@@ -212,7 +212,7 @@ export default table(import.meta, {
     pool[Symbol.dispose]();
     pool.take();
   }, ended),
-  "a surface that is no number": withVaapi(
+  "a surface that is not a number": withVaapi(
     (va) => va.attach(any("1"), NV12),
     wrong("surface", /expected a VASurfaceID, got "1"/),
   ),
@@ -241,7 +241,7 @@ export default table(import.meta, {
     (va) => va.fence(any({})),
     wrong("frame", /expected a Frame, got an Object/),
   ),
-  "the handle of a frame that is no surface": withVaapi(
+  "the handle of a frame that is not a surface": withVaapi(
     () => {
       using frame = host.allocateFrame(NV12);
       void frame.handle;
@@ -295,7 +295,7 @@ export default table(import.meta, {
       "vaExportSurfaceHandle",
       "VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE",
       36,
-      /Allocate the surface by the context/,
+      /Allocate the surface with the context/,
     ),
     ["no-separate", "no-composed"],
   ),

@@ -86,7 +86,7 @@ export default table(import.meta, {
     },
     fails: { error: LayoutError, api: "host", argument: "dtype", message: /expected .*, got "f32"/, hint: /bytes\(\)/ },
   },
-  "a view whose address is no multiple of the element": {
+  "a view whose address is not a multiple of the element": {
     run() {
       const bytes = new Uint8Array(64);
       using t = host.wrap(bytes.subarray(1, 41), { shape: [4], dtype: "f64" });

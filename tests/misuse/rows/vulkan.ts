@@ -90,7 +90,7 @@ const unfit = (argument: string, message: RegExp, hint?: RegExp): Failure => (
 
 const FN = "vkGetFenceFdKHR";
 
-/** Handles that nobody looks at. */
+/** Handles that are not used. */
 const HANDLES = { instance: 1n, physicalDevice: 1n, device: 1n, queue: 1n, queueFamily: 0 };
 
 export default table(import.meta, {
@@ -175,7 +175,7 @@ export default table(import.meta, {
     fails("wait", () => vulkan.queue.waitSemaphores([any(vulkan)]), ArgumentError);
     vulkan.queue.signalSemaphores([]);
   }, wrong("semaphores", /a list of semaphores/)),
-  "memory by what is no fd": withVulkan(
+  "memory by anything but an fd": withVulkan(
     (vulkan) => vulkan.importMemory(-1, { shape: [4], dtype: "u8", size: 4 }),
     wrong("fd", /expected an fd, got -1/),
   ),
@@ -213,7 +213,7 @@ export default table(import.meta, {
   "a fill of bytes that no words cover": withVulkan((vulkan) => {
     using tensor = vulkan.allocate({ shape: [3], dtype: "u8" });
     vulkan.queue.fill(tensor, 1);
-  }, { ...unfit("to", /the 3 bytes at byte 0 of vulkan .* are no whole word/, /Write it/), fn: "vkCmdFillBuffer" }),
+  }, { ...unfit("to", /the 3 bytes at byte 0 of vulkan .* are not a whole word/, /Write it/), fn: "vkCmdFillBuffer" }),
   "a copy to another shape": withVulkan((vulkan) => {
     using one = vulkan.allocate(WORDS);
     using two = vulkan.allocate({ shape: [32], dtype: "u32" });
@@ -309,9 +309,9 @@ export default table(import.meta, {
     (vulkan) => vulkan.program(any("void main() {}")),
     wrong("spirv", /expected a Uint8Array or Uint32Array/),
   ),
-  "a program that is no SPIR-V": withVulkan(
+  "a program that is not SPIR-V": withVulkan(
     (vulkan) => vulkan.program(new Uint8Array(40)),
-    wrong("spirv", /no SPIR-V/, /glslangValidator/),
+    wrong("spirv", /not SPIR-V/, /glslangValidator/),
   ),
   "a program that is cut off": withVulkan(
     (vulkan) => vulkan.program(new Uint32Array([0x07230203, 0x10000, 0, 10, 0, 0x50001])),
@@ -406,7 +406,7 @@ export default table(import.meta, {
     (vulkan) => vulkan.image(RGBA).allocate(any({ ...PIXELS, order: "linear" })),
     { error: ArgumentError, api: "core", argument: "init", message: /unknown property order/, hint: /tiling/ },
   ),
-  "a buffer attached by what is no handle": withVulkan((vulkan) => {
+  "a buffer attached by anything but a handle": withVulkan((vulkan) => {
     let ended = 0;
     const handles = [0n, -1n, 2n ** 64n, 4096, NaN, "4096", null, undefined, {}];
     for (const handle of handles) {
@@ -418,7 +418,7 @@ export default table(import.meta, {
     for (const options of [null, 1, { owner: 1 }, { access: "all" }, { after: 1 }, { acces: "read" }]) {
       fails(JSON.stringify(options), () => vulkan.attach(made.handle.buffer, WORDS, any(options)), ArgumentError);
     }
-    vulkan.attach(any(made.handle), WORDS); // the object is no handle
+    vulkan.attach(any(made.handle), WORDS); // the object is not a handle
   }, wrong("handle", /expected a bigint/)),
   "a buffer attached with a layout that is longer": withVulkan((vulkan) => {
     using made = vulkan.allocate(WORDS);

@@ -51,7 +51,7 @@ export default table(import.meta, {
     },
     says: ["true {}", "true {}", "true {}"],
   },
-  "terminated in the middle of waits, where nobody else has opened the library": {
+  "terminated in the middle of waits, where nothing else has opened the library": {
     opencl: true,
     faultsAtExit: "Portable", // rows/exits.ts has the evidence: where the machine is busy, the kernel may be at work still
     flags: ["--allow-all"], // Deno wants it for /proc

@@ -12,7 +12,7 @@ const refused = (argument: string, message: RegExp, hint?: RegExp): Failure => (
 });
 const bytes = { shape: [64], dtype: "u8" } as const;
 
-/** A page of zeros that may be read and no more. */
+/** A page of zeros that may only be read. */
 function readOnlyPage(): bigint {
   const { mmap } = Deno.dlopen("libc.so.6", {
     mmap: { parameters: ["u64", "usize", "i32", "i32", "i32", "i64"], result: "u64" },
@@ -181,7 +181,7 @@ export default table(import.meta, {
     run: () => host.wrap(any("0x1000"), bytes),
     fails: refused("memory", /expected a buffer or a pointer, got a string/, /typed array/),
   },
-  "release of memory that was no buffer": {
+  "release of memory that was not a buffer": {
     run() {
       using t = host.allocate(bytes);
       t.release();

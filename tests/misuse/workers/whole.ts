@@ -1,4 +1,4 @@
-// A whole life in a Worker: open, map, run, unmap, dispose; answers what is alive afterwards.
+// A whole life in a Worker: open, map, run, unmap, dispose; returns what is alive afterwards.
 
 import { ledger } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";

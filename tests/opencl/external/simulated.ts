@@ -85,7 +85,7 @@ const EXTENSIONS = [
   "cl_khr_external_semaphore_sync_fd",
 ].map((name) => ` ${name}`).join("");
 
-/** What it answers of the extensions, in words of 32 bits. */
+/** What it returns of the extensions, in words of 32 bits. */
 const ANSWERS: ReadonlyMap<number, readonly number[]> = new Map([
   [cl.CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR, [cl.CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR]],
   [
@@ -237,7 +237,7 @@ function loader(functions: OpenCL): Fakes {
       const held = name === ALLOCATION_HANDLE ? own.get(mem) : undefined;
       if (held === undefined) return functions.clGetMemObjectInfo(mem, name, size, value as never, written);
       return tell("clGetMemObjectInfo", () => {
-        const words = BigUint64Array.of(BigInt(held.fd)); // the driver's own fd: nobody else closes it
+        const words = BigUint64Array.of(BigInt(held.fd)); // the driver's own fd, which it alone closes
         return fill(new Uint8Array(words.buffer), size, new Uint8Array(value!.buffer), written);
       });
     },
@@ -447,7 +447,7 @@ function payloadOf(fd: number): Payload {
   return payload;
 }
 
-/** Forgets signals that nobody waited for: the kernel gives the number of an eventfd that was closed to another. */
+/** Forgets signals without a wait: the kernel gives the number of an eventfd that was closed to another. */
 export function forgetPayloads(): void {
   payloads.clear();
 }

@@ -93,7 +93,7 @@ test("page-locked memory of PyTorch's is the host's in place", ["torch"], (both)
   assertEquals(python.run("float(array.sum())", { array }), 24);
 });
 
-/** What a tensor by Arrow holds, right after PyTorch was told to write 9 into it, some milliseconds later. */
+/** What a tensor by Arrow holds, right after PyTorch was asked to write 9 into it, some milliseconds later. */
 function readThrough({ python, cuda }: Both, event: boolean): number[] {
   python.run("torch.cuda.synchronize()");
   using array = made(python, "torch.full((6,), 3.0, device='cuda')");

@@ -43,7 +43,7 @@ static void *made(size_t size, const void *from) {
 
 static void *live(const void *object, enum tag tag) {
   if (object != NULL && ((struct object *)object)->tag == tag) return (void *)object;
-  fprintf(stderr, "dpctl.c: %p is no live object of kind %x\n", object, tag);
+  fprintf(stderr, "dpctl.c: %p is not a live object of kind %x\n", object, tag);
   abort();
 }
 

@@ -25,7 +25,7 @@ function struct(entry: ClassEntry, [size, align, ...facts]: readonly number[]): 
   const members: Record<string, Struct["members"][string]> = {};
   for (const [name, designator] of fieldsOf(entry)) {
     const [offset, bytes, isScalar, isPointer, isFractional, hasSign] = facts.splice(0, FACTS);
-    if (!isScalar) throw new Error(`${entry.type}.${designator} is no number and no pointer`);
+    if (!isScalar) throw new Error(`${entry.type}.${designator} is neither a number nor a pointer`);
     const type = `${isFractional ? "f" : hasSign ? "i" : "u"}${bytes * 8}` as FieldType;
     fields[name] = { offset, type };
     members[name] = { designator, foreign: isPointer ? ADDRESS : scalar(type) };
@@ -37,10 +37,13 @@ function fieldsOf({ fields }: ClassEntry): readonly (readonly [name: string, des
   return fields.map((field) => typeof field === "string" ? [field, field] : field);
 }
 
-/** Of a field: where it lies, its size, and whether it is a number or a pointer at all, a pointer, fractional, signed. */
+/**
+ * What is asked of a field: where it lies, its size, and whether it is a number or pointer, a pointer, fractional,
+ * signed.
+ */
 const FACTS = 6;
 
-/** They as constant expressions. */
+/** Those questions as constant expressions. */
 function fieldQuestions(type: string, designator: string): string[] {
   const value = `(((${type} *) nullptr)->${designator})`;
   const own = `std::remove_reference<decltype(${value})>::type`;

@@ -25,7 +25,7 @@ export function notExported(
 }
 
 /** Only memory of cuMemCreate has an fd. */
-export const NO_HANDLE: CudaRule = never(
+const NO_HANDLE: CudaRule = never(
   "cuMemExportToShareableHandle",
   "only memory of cuMemCreate has a handle to export",
   "Allocate it by cuda.virtual.",

@@ -135,7 +135,7 @@ export class ShmContext extends DeviceContext implements MemoryTarget<ShmTensor>
     super("shm", { name: "shm", id: {} }, opened());
     this.line = new Line<Lane>({ driver, name: "shm", owners: [this.resource], open: () => ({ newest: 0 }) });
     this.ports = memoryOf(this.line);
-    this.opened(); // from now on a warning says that nobody has disposed it
+    this.opened(); // from now on a warning says if it was never disposed
   }
 
   /** True for a tensor that lives here. */

@@ -68,7 +68,7 @@ export class FakeContext extends DeviceContext {
     this.line = new Line<FakeLane>({ driver, name, owners, open: (events) => new FakeLane(events) });
     this.queue = new FakeQueue(this);
     this.targets = kinds.map((kind) => new FakeTarget(kind, this));
-    this.opened(); // where nobody disposes it, that is told
+    this.opened(); // from now on a warning says if it was never disposed
   }
 
   /** The target of a kind. */

@@ -40,7 +40,7 @@ export class FakeLane {
   waits: FakeWait[] = [];
   /** The events of gates that are still shut. */
   readonly gates: Set<bigint> = new Set();
-  /** What went wrong where nobody could be told. */
+  /** What went wrong where it could not be reported. */
   readonly failures: unknown[] = [];
 
   constructor(events: LineEvents) {

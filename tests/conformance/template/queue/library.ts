@@ -11,7 +11,7 @@ import { tapped } from "../../../faults/tap.ts";
 export const FAKE_OK = 0;
 /** No such handle. */
 const FAKE_INVALID_HANDLE = -38;
-/** To wait would take for ever: the work waits for an event that nobody has set. */
+/** A wait would take for ever: the work waits for an event that is not set. */
 const FAKE_WOULD_HANG = -99;
 /** The device gets on with its work at every so manieth question. */
 const PATIENCE = 8;
@@ -33,7 +33,7 @@ interface Queue {
   readonly failures: Set<number>;
   readonly waiting: Set<{ readonly mark: number; readonly tell: () => void }>;
   done: number;
-  /** The first failure that nobody has asked about; 0 where there is none. */
+  /** The first failure that was not reported yet; 0 where there is none. */
   untold: number;
 }
 

@@ -1,13 +1,13 @@
-/** For how many kinds of frames a stage keeps what it has made. */
+/** How many kinds of frames a stage keeps things for. */
 const MOST_KINDS = 4;
 
-/** What a stage has made for each kind of frame. Every kind that ever came would fill the memory: those used last stay. */
-export class Recent<T> {
+/** What a stage has made for the kinds of frames that it used last. To keep it for every kind would fill the memory. */
+export class RecentKinds<T> {
   readonly #isIdle: (one: T) => boolean;
   readonly #end: (one: T) => void;
   #all: readonly T[] = [];
 
-  /** `end` gives one back, which is idle. */
+  /** `end` is called for an idle one that is dropped. */
   constructor(isIdle: (one: T) => boolean, end: (one: T) => void) {
     [this.#isIdle, this.#end] = [isIdle, end];
   }
@@ -16,7 +16,7 @@ export class Recent<T> {
     return this.#all.find(fits);
   }
 
-  /** Notes that one is used, which may be new. */
+  /** Makes this one, which may be new, the last used. */
   use(one: T): void {
     this.#all = [...this.#all.filter((other) => other !== one), one];
     const ended = this.#all.slice(0, -MOST_KINDS).filter(this.#isIdle);
