@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { UCS_ERR_CANCELED, UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
+import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UcpEpH, UcpRkeyH } from "../../ffi/ucx/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
 import { blockingPause } from "../core/device/asking.ts";
@@ -119,10 +119,8 @@ export class UcxLane implements Lane, Advancing {
     return handle;
   }
 
-  /** Ends the connection. What is in flight fails by that, a moment later at most. */
+  /** Ends the connection. Its line has waited: nothing is in flight. */
   close(): void {
-    this.#lost ||= UCS_ERR_CANCELED;
-    this.#undo.push(() => this.#endpoint.end(() => this.#isOver())); // before the keys are gone
     undoAll(this.#undo, "closing a connection");
   }
 
@@ -161,6 +159,7 @@ export class UcxLane implements Lane, Advancing {
   #giveUpIfLate(): false {
     if (this.#lost !== 0 || performance.now() <= this.#deadline) return false;
     this.#lost = UCS_ERR_TIMED_OUT;
+    this.#worker.stays = true;
     this.#endpoint.disconnect();
     return false;
   }
@@ -180,11 +179,6 @@ export class UcxLane implements Lane, Advancing {
     this.#waiters = [];
     for (const resolve of waiters) resolve();
     return waiters.length > 0;
-  }
-
-  #isOver(): boolean {
-    this.look();
-    return this.#now === undefined;
   }
 }
 

@@ -41,6 +41,11 @@ export class UcpWorker {
   readonly handle: UcpWorkerH;
   /** What others connect to. */
   readonly address: Uint8Array<ArrayBuffer>;
+  /**
+   * True if it stays until the process ends: it has given up a process that hangs. Where that goes on, it replies to what
+   * it was asked, and a reply that finds no connection ends it (`ucp_request_send()` in UCX 1.13 to 1.22).
+   */
+  stays = false;
   readonly #fd: number;
   readonly #advancing: Set<Advancing> = new Set();
   readonly #pace: Pace = new Pace();
@@ -57,7 +62,8 @@ export class UcpWorker {
     const field_mask = BigInt(UCP_WORKER_PARAM_FIELD_THREAD_MODE);
     writeUcpWorkerParams(params, 0, { field_mask, thread_mode: UCS_THREAD_MODE_SINGLE });
     const handle = made<UcpWorkerH>("ucp_worker_create", (out) => ucp().ucp_worker_create(context, params, out));
-    undo.push(counted("ucx.worker", () => ucp().ucp_worker_destroy(handle)));
+    const destroy = counted("ucx.worker", () => ucp().ucp_worker_destroy(handle));
+    undo.push(() => this.stays || destroy());
     this.handle = handle;
     const fd = new Int32Array(1);
     check(ucp().ucp_worker_get_efd(handle, fd), "ucp_worker_get_efd");

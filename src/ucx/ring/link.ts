@@ -114,7 +114,7 @@ export class UcxLink implements Link, Advancing {
       const endpoint = new Endpoint(worker, address, undo);
       undo.push(() => clearTimeout(this.#verdict)); // the connection's end may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
-      undo.push(() => endpoint.end(() => this.#hasLanded()));
+      undo.push(() => endpoint.end(() => this.#hasLanded() && !this.#notices.isComing && !this.#frames.isComing));
       worker.join(this);
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
@@ -144,11 +144,6 @@ export class UcxLink implements Link, Advancing {
     this.#beats = setInterval(() => this.#beat(), this.#init.timeout / BEATS);
     void this.#listen();
     return this;
-  }
-
-  /** True if UCX does not write to the place of a frame there, or no longer. */
-  isIdle(address: Address): boolean {
-    return this.#frames.comesTo?.address !== address;
   }
 
   take<T>(look: Look<T>): T | "later" | "ended" {
