@@ -90,16 +90,19 @@ for (const transport of TRANSPORTS) {
       if (met) await remote.tensors[0].get(here);
       owner.signal("SIGSTOP");
       const { alive } = ledger;
-      const fence = remote.tensors[0].get(here);
-      const behind = remote.tensors[0].get(here);
-      for (const one of [fence, behind]) {
-        const error = await assertRejects(async () => await one, NativeCallError);
-        assertEquals(error.codeName, "UCS_ERR_TIMED_OUT");
+      try {
+        const fence = remote.tensors[0].get(here);
+        const behind = remote.tensors[0].get(here);
+        for (const one of [fence, behind]) {
+          const error = await assertRejects(async () => await one, NativeCallError);
+          assertEquals(error.codeName, "UCS_ERR_TIMED_OUT");
+        }
+        await disposeFailed(here, remote);
+        await ucx[Symbol.asyncDispose]();
+      } finally {
+        owner.signal("SIGCONT");
       }
-      await disposeFailed(here, remote);
-      await ucx[Symbol.asyncDispose]();
       assertEquals(ledger.alive["ucx.worker"], alive["ucx.worker"]); // it stays
-      owner.signal("SIGCONT");
       for (let i = 0; i < 3; i++) {
         assertEquals(await owner.ask("look"), "0");
         await new Promise((resolve) => setTimeout(resolve, 50));
