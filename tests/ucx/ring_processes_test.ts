@@ -9,7 +9,7 @@ import { ucp } from "../../src/ucx/library.ts";
 import { assertAlive } from "../alive.ts";
 import { Child } from "./child.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
-import { networkTest, run } from "./network.ts";
+import { disturbedTest, type Network, networkTest, run } from "./network.ts";
 import { create, freshPath, INFO, LARGE, open, openRings, publish, until, valueOf } from "./ring_help.ts";
 
 const side = (name: string, transport: string, path: string, timeout: number, size = "small") =>
@@ -170,13 +170,31 @@ ucxTest("ring: a reader that ends in the middle of a frame frees no memory that 
   assertEquals([left < 0, early], [true, 0]);
 });
 
-networkTest("ring: two machines, and a network that is away for a moment and then for good", async (network) => {
-  const address = "10.83.7.1:7000";
-  const at = (name: string, device: string, role: string, timeout: number) =>
-    new Child("ring_side.ts", [role, "tcp", device, address, `${timeout}`, "large"], network.in(name));
-  await using writer = at(network.owner, "sp0", "writer", 8_000);
+/** A side of a ring on one of two machines. */
+function sideOn(network: Network, role: "writer" | "reader"): Child {
+  const [name, device] = role === "writer" ? [network.owner, "sp0"] : [network.reader, "sp1"];
+  return new Child("ring_side.ts", [role, "tcp", device, "10.83.7.1:7000", "8000", "large"], network.in(name));
+}
+
+disturbedTest("ring: two readers on another machine get each frame, with latency and loss", async (network) => {
+  await using writer = sideOn(network, "writer");
   assertEquals(await writer.line(), "ready");
-  await using reader = at(network.reader, "sp1", "reader", 8_000);
+  await using first = sideOn(network, "reader");
+  await using second = sideOn(network, "reader");
+  assertEquals([await first.line(), await second.line()], ["ready", "ready"]);
+  while (await writer.ask("readers") !== "2");
+  for (let i = 1; i <= 20; i++) {
+    await writer.ask(`publish ${i}`);
+    for (const reader of [first, second]) {
+      assertEquals([await reader.ask("next"), await reader.ask("release")], [`${i}`, "released"]);
+    }
+  }
+});
+
+networkTest("ring: two machines, and a network that is away for 5 s and then for good", async (network) => {
+  await using writer = sideOn(network, "writer");
+  assertEquals(await writer.line(), "ready");
+  await using reader = sideOn(network, "reader");
   assertEquals(await reader.line(), "ready");
   while (await writer.ask("readers") !== "1");
   for (let i = 1; i <= 5; i++) {
@@ -187,7 +205,7 @@ networkTest("ring: two machines, and a network that is away for a moment and the
   assert(await set("down"));
   assertEquals(await writer.ask("publish 6"), "6");
   const next = reader.ask("next");
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
   assert(await set("up"));
   assertEquals([await next, await reader.ask("release")], ["6", "released"]);
   assert(await set("down"));

@@ -119,7 +119,10 @@ ucxTest("a ticket of which any byte was changed is refused", () => {
   }
 });
 
-ucxTest("shares and connections, one after the other, are flat", async () => {
+/** By hand: SAMEPAGE_CONNECTS=10000. */
+const CONNECTS = Number(Deno.env.get("SAMEPAGE_CONNECTS") ?? 40);
+
+ucxTest(`${CONNECTS} shares and connections, one after the other, are flat`, async () => {
   await using ucx = UcxContext.open({ transports: ["posix", "tcp"] });
   await using there = host.allocate({ shape: [64], dtype: "u8" });
   await using here = host.allocate({ shape: [64], dtype: "u8" });
@@ -131,7 +134,7 @@ ucxTest("shares and connections, one after the other, are flat", async () => {
   for (let i = 0; i < 5; i++) await turn();
   const alive = ledger.alive;
   const level = new Level(openFds);
-  for (let i = 0; i < 40; i++) await turn();
+  for (let i = 0; i < CONNECTS; i++) await turn();
   await level.assertBack("open fds");
   assertEquals(ledger.alive, alive);
 });
