@@ -121,10 +121,10 @@ export class UcxContext extends NativeObject {
     return allOrNothing("opening UCX", (undo) => {
       const handle = opened(settings);
       const cleanUp = counted("ucx.context", () => ucp().ucp_cleanup(handle));
-      let worker: UcpWorker | undefined;
-      undo.push(() => worker?.stays || cleanUp());
-      worker = new UcpWorker(handle, undo);
-      return new UcxContext(handle, worker, undo);
+      const own: { worker?: UcpWorker } = {};
+      undo.push(() => own.worker?.stays || cleanUp());
+      own.worker = new UcpWorker(handle, undo);
+      return new UcxContext(handle, own.worker, undo);
     });
   }
 

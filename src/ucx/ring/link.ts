@@ -12,7 +12,7 @@ import { nextTurn } from "../../core/pace.ts";
 import type { Readiness } from "../../core/native/poller.ts";
 import { codeIn, Endpoint, PLAIN } from "../endpoint.ts";
 import { ucp, ucxError } from "../library.ts";
-import { type Advancing, type UcpWorker } from "../worker.ts";
+import type { Advancing, UcpWorker } from "../worker.ts";
 import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
@@ -85,6 +85,8 @@ export class UcxLink implements Link, Advancing {
   #flights: Flight[] = [];
   /** What this side has released. It is said when UCX is asked for more: what the program does with a frame comes first. */
   readonly #unsent: Bytes[] = [];
+  /** The next turn of the event loop, where it is waited for. */
+  #next: Promise<void> | undefined;
   readonly #inbox: Bytes[] = [];
   readonly #changes: Changes = new Changes();
   /** The frame in the notice that was taken last. */
@@ -165,10 +167,15 @@ export class UcxLink implements Link, Advancing {
   sendNow(bytes: Uint8Array, published?: number): boolean {
     this.resource.assertLive();
     if (published !== undefined) this.#notify(bytes, this.#init.sent?.[published]);
-    else if (this.#unsent.push(bytes.slice()) === 1) {
-      void nextTurn().then(() => this.resource.isLive && this.#catchUp());
-    }
+    else this.#unsent.push(bytes.slice());
+    if (this.#unsent.length > 0) this.#next ??= this.#catchUpLater();
     return true;
+  }
+
+  async #catchUpLater(): Promise<void> {
+    await nextTurn();
+    this.#next = undefined;
+    if (this.resource.isLive) this.#catchUp();
   }
 
   /** Sends the notices that could wait. */
