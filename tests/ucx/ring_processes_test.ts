@@ -5,6 +5,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { ledger, NativeCallError } from "../../mod.ts";
+import { sleepSync } from "../../src/core/pace.ts";
 import { ucp } from "../../src/ucx/library.ts";
 import { assertAlive } from "../alive.ts";
 import { Child } from "./child.ts";
@@ -116,28 +117,26 @@ async function endMidFrame(transport: string, onEnd: (request: Address) => void)
   const reader = await open(rings, path);
   while (await writer.ask("readers") !== "1");
   assertEquals(await writer.ask("publish 7"), "1");
-  assertEquals(await writer.ask("readers"), "1"); // by now its message has left
-  writer.signal("SIGSTOP");
   let request: Address = NULL;
   const calls = ucp() as { ucp_tag_msg_recv_nbx: UCP["ucp_tag_msg_recv_nbx"] };
   const { ucp_tag_msg_recv_nbx: receive } = calls;
   const begun = new AbortController();
   calls.ucp_tag_msg_recv_nbx = (worker, at, count, ...rest) => {
+    const isFrame = count > 100_000n;
+    if (isFrame) writer.signal("SIGSTOP");
+    if (isFrame) sleepSync(50); // until it stands still
     const made = receive(worker, at, count, ...rest);
-    if (count > 100_000n) request = made;
-    if (request !== NULL) begun.abort("the frame is on its way");
+    if (isFrame) request = made;
+    if (isFrame) begun.abort("the frame is on its way");
     return made;
   };
   try {
     assertEquals(await reader.next({ signal: begun.signal }).catch((reason) => reason), "the frame is on its way");
-  } finally {
-    calls.ucp_tag_msg_recv_nbx = receive;
-  }
-  assertEquals(ucp().ucp_request_check_status(request), UCS_INPROGRESS);
-  try {
+    assertEquals(ucp().ucp_request_check_status(request), UCS_INPROGRESS);
     onEnd(request);
     reader[Symbol.dispose]();
   } finally {
+    calls.ucp_tag_msg_recv_nbx = receive;
     writer.signal("SIGCONT");
   }
   assertEquals(await writer.ask("flush"), "flushed"); // it goes on
