@@ -1,11 +1,13 @@
 // A CUDA kernel with six arguments that does nothing: what its launch costs the one who launches it, and how much of that
 // is the price of C's one native call when Deno makes it.
 
+import { NULL } from "../ffi/address.ts";
+import type { CUfunction } from "../ffi/cuda_driver/handles.ts";
 import { Sizes } from "../src/core/device/grid.ts";
 import { LaunchMemory } from "../src/cuda/kernels/launch_memory.ts";
 import { parametersIn } from "../src/cuda/kernels/declared.ts";
-import { check } from "../src/cuda/errors.ts";
-import { cudart } from "../src/cuda/library.ts";
+import { checkDriver } from "../src/cuda/errors.ts";
+import { cudaDriver } from "../src/cuda/library.ts";
 import { cudaC } from "./harness/c.ts";
 import { gpu } from "./harness/cuda.ts";
 import { figure } from "./harness/figure.ts";
@@ -50,7 +52,7 @@ figure({
     }),
     here("Deno, the call alone", () => {
       const { six: { handle, name, parameters }, args, stream } = launching();
-      const launch = { api: "cuda", fn: "cudaLaunchKernelExC", kernel: name };
+      const launch = { api: "cuda", fn: "cuLaunchKernelEx", kernel: name };
       const declared = parametersIn(parameters.map(({ type }) => type), name);
       const memory = new LaunchMemory(declared.map(({ parameter }) => parameter));
       const sizes = {
@@ -61,12 +63,13 @@ figure({
       sizes.groupSize.take([BYTES]);
       memory.take(args, stream.context);
       memory.configure(sizes, 0, stream.handle);
-      const { cudaLaunchKernelExC } = cudart();
+      const { cuLaunchKernelEx } = cudaDriver();
+      const launched = handle as bigint as CUfunction;
       return {
         most: MOST,
         run(count) {
           for (let i = 0; i < count; i++) {
-            check(cudaLaunchKernelExC(memory.config, handle, memory.args), "cudaLaunchKernelExC");
+            checkDriver(cuLaunchKernelEx(memory.config, launched, memory.args, NULL), "cuLaunchKernelEx");
           }
         },
         settle: () => stream.finish(),

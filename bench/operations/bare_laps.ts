@@ -4,16 +4,17 @@ import { GROUP } from "../../examples/vulkan-opencl-ring/players.ts";
 import cl from "../../examples/vulkan-opencl-ring/turn.cl" with { type: "text" };
 import cu from "../../examples/vulkan-opencl-ring/turn.cu" with { type: "text" };
 import { NULL } from "../../ffi/address.ts";
+import type { CUfunction, CUstream } from "../../ffi/cuda_driver/handles.ts";
 import {
-  cudaExternalSemaphoreSignalParams,
-  cudaExternalSemaphoreWaitParams,
-  cudaLaunchConfig_t,
-  writeCudaLaunchConfig,
-} from "../../ffi/cuda_runtime/structs.ts";
+  CUexternalSemaphoreSignalParams,
+  CUexternalSemaphoreWaitParams,
+  CUlaunchConfig,
+  writeCUlaunchConfig,
+} from "../../ffi/cuda_driver/structs.ts";
 import { addressOf } from "../../src/core/native/pin.ts";
-import { check as checkCuda } from "../../src/cuda/errors.ts";
+import { checkDriver as checkCuda } from "../../src/cuda/errors.ts";
 import type { ExternalSemaphore } from "../../src/cuda/external/semaphore.ts";
-import { cudart } from "../../src/cuda/library.ts";
+import { cudaDriver } from "../../src/cuda/library.ts";
 import { check as checkCl } from "../../src/opencl/errors.ts";
 import { type SemaphoreList, semaphoresOf } from "../../src/opencl/external/semaphore.ts";
 import { opencl } from "../../src/opencl/library.ts";
@@ -46,23 +47,23 @@ export function bareLaps(sharing: Sharing): { submit(count: number): void; wrong
   const [there, back] = semaphores as [SemaphoreList, ExternalSemaphore][];
   const turn = Uint32Array.of(2);
   const size = BigUint64Array.of(BigInt(GROUP));
-  const config = new DataView(new ArrayBuffer(cudaLaunchConfig_t.size));
-  writeCudaLaunchConfig(config, 0, {
-    ...{ gridDim_x: 1, gridDim_y: 1, gridDim_z: 1, blockDim_x: GROUP, blockDim_y: 1, blockDim_z: 1 },
-    ...{ dynamicSmemBytes: 0n, stream: other.stream.handle, attrs: NULL, numAttrs: 0 },
+  const config = new DataView(new ArrayBuffer(CUlaunchConfig.size));
+  writeCUlaunchConfig(config, 0, {
+    ...{ gridDimX: 1, gridDimY: 1, gridDimZ: 1, blockDimX: GROUP, blockDimY: 1, blockDimZ: 1 },
+    ...{ sharedMemBytes: 0, hStream: other.stream.handle as bigint as CUstream, attrs: NULL, numAttrs: 0 },
   });
   const values = [BigUint64Array.of(its.address), Uint32Array.of(GROUP), turn, BigUint64Array.of(itsWrong.address)];
   const args = BigUint64Array.from(values, (value) => addressOf(value, "bench"));
   made.defer(() => void [values, args, size, config]); // native calls reach them by their addresses
   const [turnAt, sizeAt, configAt, argsAt] = [turn, size, config, args].map((each) => addressOf(each, "bench"));
-  const signal = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
-  const wait = new DataView(new ArrayBuffer(cudaExternalSemaphoreWaitParams.size));
+  const signal = new DataView(new ArrayBuffer(CUexternalSemaphoreSignalParams.size));
+  const wait = new DataView(new ArrayBuffer(CUexternalSemaphoreWaitParams.size));
 
   const { clEnqueueNDRangeKernel, clFlush, clSetKernelArg } = opencl();
   const { clEnqueueSignalSemaphoresKHR, clEnqueueWaitSemaphoresKHR } = semaphoresOf(one.device);
-  const { cudaLaunchKernelExC, cudaSignalExternalSemaphoresAsync, cudaWaitExternalSemaphoresAsync } = cudart();
-  const [queue, stream] = [one.queue.handle, other.stream.handle];
-  const [turnKernel, turnLaunched] = [kernel.handle, launched.handle];
+  const { cuLaunchKernelEx, cuSignalExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync } = cudaDriver();
+  const [queue, stream] = [one.queue.handle, other.stream.handle as bigint as CUstream];
+  const [turnKernel, turnLaunched] = [kernel.handle, launched.handle as bigint as CUfunction];
   let isFirst = true;
   return {
     submit(count) {
@@ -74,10 +75,10 @@ export function bareLaps(sharing: Sharing): { submit(count: number): void; wrong
         turn[0]++;
         checkCl(clEnqueueSignalSemaphoresKHR(queue, 1, there[0], null, 0, NULL, NULL), "signal");
         checkCl(clFlush(queue), "flush");
-        checkCuda(cudaWaitExternalSemaphoresAsync(there[1].handles, wait, 1, stream), "wait");
-        checkCuda(cudaLaunchKernelExC(configAt, turnLaunched, argsAt), "kernel");
+        checkCuda(cuWaitExternalSemaphoresAsync(there[1].handles, wait, 1, stream), "wait");
+        checkCuda(cuLaunchKernelEx(configAt, turnLaunched, argsAt, NULL), "kernel");
         turn[0]++;
-        checkCuda(cudaSignalExternalSemaphoresAsync(back[1].handles, signal, 1, stream), "signal");
+        checkCuda(cuSignalExternalSemaphoresAsync(back[1].handles, signal, 1, stream), "signal");
       }
     },
     wrong() {

@@ -9,16 +9,17 @@
  * @module
  */
 import { fromFileUrl } from "@std/path";
-import { type ImageInfo, InteropError, ledger } from "@samepage/interop";
+import { InteropError, ledger } from "@samepage/interop";
 import { FFmpegContext, type MediaInfo } from "@samepage/interop/ffmpeg";
 import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
-import { OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import {
   decode,
   encode,
   infer,
   kernel,
   outline,
+  pictureInput,
   type Piece,
   pipeline,
   type Transform,
@@ -31,13 +32,8 @@ const HERE = new URL(".", import.meta.url);
 const WHEEL = fromFileUrl(new URL("../../.inference/onnxruntime", HERE));
 const MODEL = `${WHEEL}/rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx`;
 
-/** What the detector reads of a picture: luma as three colours from -1 to 1, its sides multiples of 32. */
+/** The size of the pictures that the detector reads: multiples of 32. */
 const [ACROSS, DOWN] = [640, 352];
-const PREPARE = `kernel void prepare(global const uchar *luma, int stride, int width, int height, global float *to) {
-  int x = get_global_id(0), y = get_global_id(1);
-  float value = luma[y * height / ${DOWN} * stride + x * width / ${ACROSS}] / 127.5f - 1;
-  for (int i = 0; i < 3; i++) to[(i * ${DOWN} + y) * ${ACROSS} + x] = value;
-}`;
 
 const [given, folder = "out/video-edges"] = Deno.args;
 const alive = JSON.stringify(ledger.alive);
@@ -90,14 +86,10 @@ async function detector(cl: OpenCLContext, open: DisposableStack): Promise<reado
   }
   const session = open.use(await ort.compile(MODEL, { threads: 1 }));
   const [[input], [output]] = [session.inputs, session.outputs];
-  const prepare = open.use(open.use(cl.program(PREPARE)).kernel("prepare"));
-  const find = infer<OpenCLTensor>(session, {
-    ...{ name: "detect", memory: cl, every: 5 },
+  const find = infer(session, {
+    ...{ name: "detect", every: 5 },
+    ...pictureInput(cl, { format: "GRAY8", mean: 127.5, scale: 127.5 }),
     shapes: () => ({ [input.name]: [1, 3, DOWN, ACROSS] }),
-    prepare({ planes: [luma], info }, { [input.name]: to }) {
-      const { width, height } = info as ImageInfo;
-      prepare.run({ items: [ACROSS, DOWN] }, [luma, luma.layout.strides[0], width, height, to]);
-    },
     results({ [output.name]: map }, { metadata }) {
       for (const { left, top, right, bottom } of boxesIn(map.view({ access: "read" }) as Float32Array, ACROSS)) {
         const box = { xMin: left / ACROSS, yMin: top / DOWN, xMax: right / ACROSS, yMax: bottom / DOWN };

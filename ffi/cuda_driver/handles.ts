@@ -4,6 +4,9 @@ import type { Branded } from "../brand.ts";
 /** A `CUcontext`. */
 export type CUcontext = Branded<"CUcontext">;
 
+/** A `CUfunction`. */
+export type CUfunction = Branded<"CUfunction">;
+
 /** A `CUkernel`. */
 export type CUkernel = Branded<"CUkernel">;
 

@@ -65,10 +65,16 @@ export const SYMBOLS = {
   cuMemImportFromShareableHandle: { parameters: ["buffer", "u64", "u32"], result: "u32" },
   // CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
   cuMemGetAllocationPropertiesFromHandle: { parameters: ["buffer", "u64"], result: "u32" },
+  // CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream)
+  cuWaitExternalSemaphoresAsync: { parameters: ["buffer", "buffer", "u32", "u64"], result: "u32" },
+  // CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream)
+  cuSignalExternalSemaphoresAsync: { parameters: ["buffer", "buffer", "u32", "u64"], result: "u32" },
   // CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
   cuLibraryGetModule: { parameters: ["buffer", "u64"], result: "u32" },
   // CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
   cuKernelGetParamInfo: { parameters: ["u64", "usize", "buffer", "buffer"], result: "u32", optional: true },
   // CUresult cuKernelGetName(const char **name, CUkernel hfunc)
   cuKernelGetName: { parameters: ["buffer", "u64"], result: "u32", optional: true },
+  // CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+  cuLaunchKernelEx: { parameters: ["u64", "u64", "u64", "u64"], result: "u32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -280,22 +280,6 @@ export interface CudaRuntime {
   /** `cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *extSem_out, const struct cudaExternalSemaphoreHandleDesc *semHandleDesc)` */
   cudaImportExternalSemaphore(extSem_out: BufferSource | null, semHandleDesc: BufferSource | null): number;
 
-  /** `cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)` */
-  cudaSignalExternalSemaphoresAsync(
-    extSemArray: BufferSource | null,
-    paramsArray: BufferSource | null,
-    numExtSems: number,
-    stream: CudaStream,
-  ): number;
-
-  /** `cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)` */
-  cudaWaitExternalSemaphoresAsync(
-    extSemArray: BufferSource | null,
-    paramsArray: BufferSource | null,
-    numExtSems: number,
-    stream: CudaStream,
-  ): number;
-
   /** `cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t extSem)` */
   cudaDestroyExternalSemaphore(extSem: CudaExternalSemaphore): number;
 
@@ -344,7 +328,4 @@ export interface CudaRuntime {
     sharedMem: bigint,
     stream: CudaStream,
   ): number;
-
-  /** `cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)` */
-  cudaLaunchKernelExC(config: Address, func: Address, args: Address): number;
 }

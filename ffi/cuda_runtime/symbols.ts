@@ -162,10 +162,6 @@ export const SYMBOLS = {
   cudaDestroyExternalMemory: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *extSem_out, const struct cudaExternalSemaphoreHandleDesc *semHandleDesc)
   cudaImportExternalSemaphore: { parameters: ["buffer", "buffer"], result: "u32" },
-  // cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)
-  cudaSignalExternalSemaphoresAsync: { parameters: ["buffer", "buffer", "u32", "u64"], result: "u32" },
-  // cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)
-  cudaWaitExternalSemaphoresAsync: { parameters: ["buffer", "buffer", "u32", "u64"], result: "u32" },
   // cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t extSem)
   cudaDestroyExternalSemaphore: { parameters: ["u64"], result: "u32" },
   // cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, enum cudaLibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
@@ -188,6 +184,4 @@ export const SYMBOLS = {
   cudaFuncSetAttribute: { parameters: ["u64", "u32", "i32"], result: "u32" },
   // cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
   cudaLaunchKernel: { parameters: ["u64", dim3, dim3, "buffer", "usize", "u64"], result: "u32" },
-  // cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
-  cudaLaunchKernelExC: { parameters: ["u64", "u64", "u64"], result: "u32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -73,10 +73,10 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
   const { as = "list", names } = optionsIn(options, OPTIONS);
   checks.nameIn(as, KINDS, "as");
   const code = releaseFunctions();
-  return keep.lend(given, undefined, (lent) => {
-    const { addresses, ...device } = placesOf(planesOf<Tensor>(lent));
-    const root = rootOf(lent, addresses, as, names);
-    return loans.lend<ArrowExport>(lent, ([notice], undo) => {
+  return keep.lend(given, undefined, (access) => {
+    const { addresses, ...device } = placesOf(planesOf<Tensor>(given));
+    const root = rootOf(given, addresses, as, names);
+    return loans.lend<ArrowExport>(given, access, ([notice], undo) => {
       const left = countOf(root);
       const [schemas, arrays] = [new Draft(left), new Draft(left, notice)];
       const roots = [writeSchema(schemas, root, code.schema), writeArray(arrays, root, code.array, device)];
@@ -90,7 +90,7 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
       });
       undo.push(() => undoAll(structs, "releasing"));
       return new ArrowExport(made, device.device_type, given.resource, structs);
-    }, [lent.described.planes]);
+    }, [given.described.planes]);
   });
 }
 

@@ -75,6 +75,11 @@ export interface Lines<L = unknown> {
   waitElsewhere(lane: L, mark: number): Promise<void>;
   /** False if `waitElsewhere` takes no thread. Left out, the core bounds how many are in flight. */
   readonly takesThread?: false;
+  /**
+   * The same for an end in the background, which nothing awaits: it does not keep the process alive. For what other code
+   * holds, and may hold for good. Left out, the process waits.
+   */
+  waitAside?(lane: L): Promise<void>;
   /** The next command waits for a mark of another lane of this driver. False, or left out, the host waits. */
   waitOnDevice?(lane: L, of: L, mark: number): boolean;
   /** Keeps what other lanes wait for on the device, past `close`, until the result is called. Left out where the API does. */
@@ -388,6 +393,11 @@ export interface ArrayPlace {
   readonly byteOffset: number;
   /** What can read and write the memory: the device alone, the host too, both in turn; or unified shared memory. */
   readonly memory: "device" | "host" | "managed" | "unified";
+  /**
+   * True where a reference to the memory's owner is held, and the owner has said by itself where it lies: then nobody asks
+   * the kernel whether it can be read and written. An address that a program passes may be wrong.
+   */
+  readonly isHeld?: boolean;
 }
 
 /** A stream of other code's. */

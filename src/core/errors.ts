@@ -130,6 +130,15 @@ export function ofArgument(error: unknown, where: string, argument: string): unk
   return new (error.constructor as typeof AccessError)(`${where}: ${message}`, fields);
 }
 
+/** The same error with one more thing to do. Anything else stays as it is. */
+export function withRemedy(error: unknown, remedy: string): unknown {
+  if (!(error instanceof InteropError)) return error;
+  const { message, name: _, hint: said, ...others } = error;
+  const hint = said === undefined ? remedy : `${said} ${remedy}`;
+  const fields = { ...others, cause: error, hint } as ErrorFields;
+  return new (error.constructor as typeof InteropError)(`${message} ${remedy}`, fields);
+}
+
 /** An edge that is closed, why, and what would open it. */
 export interface Refusal {
   /** The edge: `"host→opencl"`. */

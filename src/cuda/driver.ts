@@ -2,7 +2,7 @@ import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../..
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
 import { type Lane, LANES } from "../core/device/lanes.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
-import { cudaError, CudaLostError } from "./errors.ts";
+import { cudaError, CudaLostError, driverError } from "./errors.ts";
 import { semaphores } from "./external/semaphore.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
@@ -71,7 +71,7 @@ export abstract class CudaLane implements Lane {
   /** The next command runs behind an event. False if there is no such command. */
   abstract waitFor(event: EventHandle): boolean;
 
-  /** Makes a call on a stream behind all of its commands. Returns a code. */
+  /** Makes a call of the driver's on a stream, behind all of its commands. It touches no memory. Returns a code. */
   abstract onStream(run: (stream: StreamHandle) => number): number;
 
   /** cudaEventSynchronize on another thread, on an event that is not recorded again until then. */
@@ -93,6 +93,7 @@ export const MARKER: Call<CudaLane> = { fn: "cudaStreamWaitEvent", call: () => 0
 export const cudaLines: Driver<CudaLane> = {
   api: "cuda",
   error(code, fn) {
+    if (!fn.startsWith("cuda")) return driverError(code, fn);
     cudart().cudaGetLastError(); // or another library would read our error
     return cudaError(code, fn);
   },

@@ -78,7 +78,7 @@ export function cudaError(code: number, fn: string, fields?: ErrorFields): Nativ
   return codeError(RUNTIME, code, fn, fields);
 }
 
-function driverError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
+export function driverError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, DRIVER_NAMES.get(code) ?? "a sticky error");
   return codeError(DRIVER, code, fn, fields);
 }

@@ -1,4 +1,5 @@
-import type { Address } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import type { CUfunction } from "../../ffi/cuda_driver/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import { assertQueue } from "../core/device/grid.ts";
@@ -11,13 +12,13 @@ import type { Declared, ParameterInfo } from "./kernels/declared.ts";
 import { type GroupRange, type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
 import type { LoadedCode } from "./kernels/loaded.ts";
 import { LaunchMemory } from "./kernels/launch_memory.ts";
-import { cudart } from "./library.ts";
+import { cudaDriver } from "./library.ts";
 import type { CudaProgram } from "./program.ts";
 import { CudaStream } from "./stream.ts";
-import { onStream, type StreamLane } from "./stream_lane.ts";
+import type { StreamLane } from "./stream_lane.ts";
 import type { CudaTensor } from "./tensor.ts";
 
-const FN = "cudaLaunchKernelExC";
+const FN = "cuLaunchKernelEx";
 
 /** A kernel argument: a tensor or null for a pointer; numbers for a number or a vector; bytes for a struct. */
 export type CudaKernelArgument =
@@ -69,10 +70,15 @@ export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
     this.#limits = limits;
     this.needs = limits.needs;
     const memory = this.#memory = new LaunchMemory(parameters.map(({ parameter }) => parameter));
-    this.#call = onStream(FN, () => {
-      limits.allow(this.#sharedBytes);
-      return cudart().cudaLaunchKernelExC(memory.config, handle, memory.args);
-    });
+    const launched = handle as bigint as CUfunction;
+    const run = () => cudaDriver().cuLaunchKernelEx(memory.config, launched, memory.args, NULL);
+    this.#call = {
+      fn: FN,
+      call: (lane) => {
+        limits.allow(this.#sharedBytes);
+        return lane.launch(run);
+      },
+    };
   }
 
   /**

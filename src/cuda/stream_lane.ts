@@ -1,3 +1,4 @@
+import { CUDA_ERROR_INVALID_CONTEXT } from "../../ffi/cuda_driver/errors.ts";
 import {
   cudaEventBlockingSync,
   cudaEventDisableTiming,
@@ -58,6 +59,8 @@ export class StreamLane extends CudaLane {
   /** The stream. */
   readonly stream: StreamHandle;
   readonly #destroy: (() => void) | undefined;
+  /** True for CUDA's own streams, which are of whichever device is the thread's. */
+  readonly #isOfThread: boolean;
   /** True if the next call that takes its device from the stream works with the thread's current device. */
   readonly #isHere: () => boolean;
   /** Oldest first. Those of marks that are over are recorded again. */
@@ -71,8 +74,8 @@ export class StreamLane extends CudaLane {
     super(events, device);
     this.stream = stream;
     this.#destroy = destroy;
-    // CUDA's own streams are of whichever device is the thread's.
-    this.#isHere = stream > cudaStreamPerThread ? device.isNear : device.isCurrent;
+    this.#isOfThread = stream <= cudaStreamPerThread;
+    this.#isHere = this.#isOfThread ? device.isCurrent : device.isNear;
   }
 
   /** From now on, this lane's commands and the host take turns at managed memory. */
@@ -165,9 +168,17 @@ export class StreamLane extends CudaLane {
     return true;
   }
 
-  /** Makes a call that touches no memory. @see {@link CudaLane.onStream} */
+  /** Launches a kernel: {@link call} by the driver. */
+  launch(run: (stream: StreamHandle) => number): number {
+    this.#turns?.turns.before(this);
+    return this.onStream(run);
+  }
+
+  /** Makes a call of the driver's, which takes the context from the stream. @see {@link CudaLane.onStream} */
   onStream(run: (stream: StreamHandle) => number): number {
-    return this.#call(run, NO_EVENT);
+    if (this.#isOfThread && !this.device.isCurrent()) return this.#switched(run, NO_EVENT);
+    const code = run(this.stream);
+    return code === CUDA_ERROR_INVALID_CONTEXT ? this.device.within(() => run(this.stream)) : code;
   }
 
   /** Releases what it holds. */

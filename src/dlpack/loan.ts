@@ -19,9 +19,10 @@ import { Resource } from "../core/life/resource.ts";
 import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
+import type { Route } from "../core/graph/route.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
-import { isTaken } from "./taken.ts";
-import { assertVersion, checks, DATA_TYPES, devices, MOST_DIMENSIONS } from "./types.ts";
+import { DISPOSE, forgetRefusal, heldHere, isTaken } from "./taken.ts";
+import { assertVersion, checks, DATA_TYPES, devices } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
 export interface ToDLPackOptions {
@@ -39,10 +40,6 @@ export interface ToDLPackOptions {
 
 const OPTIONS: Names<ToDLPackOptions> = { access: true, stream: true, version: true };
 
-/** Where a struct is written before it is copied to memory that C reads. */
-const view = new DataView(new ArrayBuffer(DLManagedTensorVersioned.size + 16 * MOST_DIMENSIONS));
-const written = new Uint8Array(view.buffer);
-
 /** A struct of each version: how long it is, and what writes it. */
 const STRUCTS = [
   { byteLength: DLManagedTensor.size, write: writeDLManagedTensor },
@@ -58,7 +55,7 @@ interface Lending {
   readonly access: Access;
   readonly version: 0 | 1;
   readonly order: Order;
-  readonly deadlock: Deadlock;
+  readonly consumer: Consumer;
 }
 
 /** Asked before this thread blocks until the release: the error where none would come then. */
@@ -80,6 +77,7 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #signal: Signal;
+  readonly #remedy: string;
   /** Kept for as long as the loan can be handed over: it would end with its tensor. */
   #tensor: Tensor | undefined;
 
@@ -92,6 +90,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.device = { type, id: ordinal };
     const name = `DLPack loan of ${of}`;
     this.#signal = signalOf(lending, name);
+    this.#remedy = lending.consumer.remedy ?? RELEASE;
     this.resource = loanOf(lending, name, this.#signal);
     try {
       grant.revokeConflicting(access);
@@ -124,6 +123,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.#release();
     this.resource.returnAfter(this.#signal.fence());
     this.resource.ending = "handed over";
+    this.resource.remedy = this.#remedy;
     for (const grant of this.resource.grants) grant.isForeign = true;
     return this.#signal.data;
   }
@@ -154,7 +154,7 @@ export class DLPackLoan extends Printed implements Disposable {
     if (this.resource.isLive) return this[Symbol.dispose]();
     if (this.isReleased) return;
     if (!isTaken(this.#signal.data)) return release(this.#signal);
-    const fields = { api: "dlpack", fn: "takeBack", hint: "Dispose that tensor: its end calls the deleter." };
+    const fields = { api: "dlpack", fn: "takeBack", hint: DISPOSE };
     throw new AccessError(`${this.resource.name} cannot be taken back: fromDLPack() has made a tensor of it.`, fields);
   }
 
@@ -182,11 +182,16 @@ export class DLPackLoan extends Printed implements Disposable {
   }
 }
 
+const RELEASE = "Have the consumer of its DLPack struct release it, or call loan.takeBack() if that refused it.";
+
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
 function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal): Resource {
   const { grant, resource: { work } } = tensor;
   const lent = grant.lend(access, grant.start, grant.end, name);
-  const free = () => signal[Symbol.dispose]();
+  const free = () => {
+    forgetRefusal(signal.data);
+    signal[Symbol.dispose]();
+  };
   const inOrder = () => {
     if (!signal.isSet()) release(signal); // no consumer has it
     // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
@@ -201,31 +206,42 @@ function release({ memory }: Signal): void {
 }
 
 /** The struct, in memory that its deleter marks. */
-function signalOf({ tensor, place, access, version, deadlock }: Lending, name: string): Signal {
+function signalOf({ tensor, place, access, version, consumer: { deadlock } }: Lending, name: string): Signal {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const signal = new Signal(name, "sigemptyset", 1, length, deadlock);
-  const { data, callback, memory: { bytes } } = signal;
-  const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
-  const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
+  const stuck: Deadlock = () => heldHere(signal.data, name) ?? deadlock?.();
+  const signal = new Signal(name, "sigemptyset", 1, length, stuck);
+  const { data, callback, memory: { view } } = signal;
+  const { code, bits } = DATA_TYPES[dtype];
   write(view, 0, {
-    ...{ major: dl.DLPACK_MAJOR_VERSION, minor: dl.DLPACK_MINOR_VERSION },
-    ...{ manager_ctx: NULL, deleter: callback },
-    flags: readOnly | (isCopied ? dl.DLPACK_FLAG_BITMASK_IS_COPIED : 0n),
-    ...{ data: place.handle as Address, byte_offset: BigInt(place.byteOffset) },
-    ...{ device_type: place.type, device_id: place.ordinal },
-    ...{ ndim: shape.length, lanes: 1, ...DATA_TYPES[dtype] },
+    major: dl.DLPACK_MAJOR_VERSION,
+    minor: dl.DLPACK_MINOR_VERSION,
+    manager_ctx: NULL,
+    deleter: callback,
+    flags: flagsOf(access, route),
+    data: place.handle as Address,
+    device_type: place.type,
+    device_id: place.ordinal,
+    ndim: shape.length,
+    code,
+    bits,
+    lanes: 1,
     shape: data + BigInt(byteLength) as Address,
     strides: data + BigInt(byteLength + 8 * shape.length) as Address,
+    byte_offset: BigInt(place.byteOffset),
   });
   const size = sizeOf(dtype);
   for (let i = 0; i < shape.length; i++) {
     view.setBigInt64(byteLength + 8 * i, BigInt(shape[i]), true);
     view.setBigInt64(byteLength + 8 * (shape.length + i), BigInt(strides[i] / size), true);
   }
-  bytes.set(written.subarray(0, length));
   return signal;
+}
+
+function flagsOf(access: Access, { steps }: Route): bigint {
+  const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
+  return steps.some(({ transfer }) => transfer === "copy") ? readOnly | dl.DLPACK_FLAG_BITMASK_IS_COPIED : readOnly;
 }
 
 /** Types of devices that a consumer has no name for, and those that it reaches such memory by. */
@@ -273,13 +289,17 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
  * ```
  */
 export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
-  return lend(tensor, placeOf(tensor), options);
+  const { version = 1, access, stream } = optionsIn(options, OPTIONS);
+  assertVersion(version);
+  return lend(tensor, placeOf(tensor), version, access, stream);
 }
 
 /** What is known of a consumer. */
 export interface Consumer {
   /** Whether it cannot release now. */
   readonly deadlock?: Deadlock;
+  /** What a program can do to have it release. */
+  readonly remedy?: string;
   /** It reads alone what comes by version 0, which cannot say so. */
   readonly readsOnly?: boolean;
 }
@@ -288,14 +308,14 @@ export interface Consumer {
 export function lend(
   tensor: Tensor,
   place: DevicePlace,
-  options: ToDLPackOptions,
-  { deadlock, readsOnly = false }: Consumer = {},
+  version: 0 | 1,
+  asked: Access | undefined,
+  stream: ToDLPackOptions["stream"],
+  consumer: Consumer = {},
 ): DLPackLoan {
-  const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
-  assertVersion(version);
   const access = accessOf(asked, tensor.access);
   if (access === "write") throw checks.wrong("access", 'DLPack has no memory for "write" alone.');
-  if (version === 0 && !readsOnly && !writes(access)) {
+  if (version === 0 && !consumer.readsOnly && !writes(access)) {
     const hint = "Lend it by version 1, or for writing.";
     throw checks.wrong("version", "a DLManagedTensor cannot say that it may only be read.", hint);
   }
@@ -312,5 +332,5 @@ export function lend(
     });
     if (fences.length > 0) order.waitFor(fences);
   }
-  return new DLPackLoan({ tensor, place, access, version, order, deadlock });
+  return new DLPackLoan({ tensor, place, access, version, order, consumer });
 }

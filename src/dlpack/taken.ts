@@ -9,11 +9,12 @@ import {
 import { type Names, optionsIn } from "../core/argument.ts";
 import { contextsIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
+import { AccessError, withRemedy } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Access } from "../core/memory/access.ts";
-import { callAt } from "../core/native/callbacks.ts";
+import { callAt, isCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
@@ -38,7 +39,7 @@ const OPTIONS: Names<FromDLPackOptions> = { contexts: true, access: true, after:
 /** The bytes of other code's memory that were read last, and where they lie. */
 const view = new DataView(new ArrayBuffer(Math.max(DLManagedTensorVersioned.size, 8 * MOST_DIMENSIONS)));
 const bytes = new Uint8Array(view.buffer);
-const copy = { start: 0, end: 0 };
+const copy = { start: 0, end: 0, isHeld: false };
 
 /**
  * A tensor over memory of a producer of DLPack, in place, in the API that the struct's device names. Its deleter is called
@@ -65,11 +66,41 @@ const copy = { start: 0, end: 0 };
  * ```
  */
 export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor {
-  const { contexts, access, after, version = 1 } = optionsIn(options, OPTIONS);
-  assertVersion(version);
-  const all = contextsIn(checks, contexts);
-  return take(checks.handleIn<Address>(address, "address"), { contexts: all, access, after, version });
+  const at = checks.handleIn<Address>(address, "address");
+  try {
+    const { contexts, access, after, version = 1 } = optionsIn(options, OPTIONS);
+    assertVersion(version);
+    const all = contextsIn(checks, contexts);
+    const tensor = take(at, { contexts: all, access, after, version });
+    forgetRefusal(at);
+    return tensor;
+  } catch (error) {
+    if (!isCallbackMemory(at) || isTaken(at)) throw error;
+    refused.add(at);
+    throw withRemedy(error, TAKE_BACK);
+  }
 }
+
+/** Loans' structs that {@link fromDLPack} has refused: nobody has called their deleters since. */
+const refused = new Set<Address>();
+
+const TAKE_BACK = "The struct is still this program's: unless another consumer gets it, call loan.takeBack().";
+
+/** A loan's struct is a new one, or is no more. */
+export function forgetRefusal(struct: Address): void {
+  if (refused.size > 0) refused.delete(struct);
+}
+
+/** Why a wait for the deleter might never end: this program has the struct, or a tensor of its. */
+export function heldHere(struct: Address, name: string): AccessError | undefined {
+  const isOfTensor = isTaken(struct);
+  if (!isOfTensor && !refused.has(struct)) return undefined;
+  const [what, hint] = isOfTensor ? ["made a tensor of it", DISPOSE] : ["refused it", TAKE_BACK];
+  const message = `this wait for ${name} might never end: fromDLPack() has ${what}.`;
+  return new AccessError(message, { api: "dlpack", fn: "fromDLPack", hint });
+}
+
+export const DISPOSE = "Dispose that tensor: its end calls the deleter.";
 
 /** What is known of a struct that is taken: options that were checked. */
 export interface Taking {
@@ -79,14 +110,17 @@ export interface Taking {
   readonly version: 0 | 1;
   /** The type of device, where the producer names it elsewhere; by default the struct's. */
   readonly type?: number | undefined;
+  /** True if the producer itself has just made it, and holds it: nobody asks the kernel whether its pointers can be read. */
+  readonly isHeld?: boolean;
 }
 
 /** The same, of what was checked. */
-export function take(at: Address, { contexts, access: asked, after, version, type }: Taking): Tensor {
+export function take(at: Address, { contexts, access: asked, after, version, type, isHeld = false }: Taking): Tensor {
   if (isTaken(at)) {
     throw checks.wrong("address", "a tensor has this struct already.", "Ask its producer for another.");
   }
   copy.end = 0; // it may have changed
+  copy.isHeld = isHeld;
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const access = accessTo(asked, (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n);
   const { data, byte_offset, deleter } = given;
@@ -97,8 +131,8 @@ export function take(at: Address, { contexts, access: asked, after, version, typ
   if (!Number.isSafeInteger(byteOffset) || byteOffset > 0 && data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");
   }
-  if (deleter !== NULL && deleter !== known) probeObject(deleter, 1, "dlpack", "deleter");
-  const place = { handle: data, byteOffset, memory };
+  if (deleter !== NULL && deleter !== known && !isHeld) probeObject(deleter, 1, "dlpack", "deleter");
+  const place = { handle: data, byteOffset, memory, isHeld };
   const tensor = arrays.attach(place, init, after === undefined ? { access } : { access, after });
   if (deleter === NULL) return tensor;
   givesBack(tensor, deletion(deleter, at));
@@ -133,7 +167,7 @@ function deletion(deleter: Address, struct: Address): () => void {
 function copied(address: Address, byteLength: number, argument: string): number {
   const at = Number(address); // exact below 2^53, beyond which nothing can be read
   if (at >= copy.start && at + byteLength <= copy.end) return at - copy.start;
-  probeObject(address, byteLength, "dlpack", argument);
+  if (!copy.isHeld) probeObject(address, byteLength, "dlpack", argument);
   const length = Math.max(byteLength, Math.min(PAGE - at % PAGE, bytes.length));
   libc().memcpy(bytes, address, BigInt(length));
   [copy.start, copy.end] = [at, at + length];

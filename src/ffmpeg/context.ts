@@ -9,13 +9,13 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { attachingMedia, type MediaAttach, MediaContext } from "../media/context.ts";
-import { frameIn, lentUntilLetGo } from "../media/given.ts";
+import { frameIn } from "../media/given.ts";
 import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { type EncodeOptions, Encoder } from "./encoder.ts";
 import { SpareFrames } from "./fields.ts";
-import { lend } from "./lent.ts";
+import { lend, loans } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
 
@@ -158,7 +158,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
     frameIn(checks, this, frame, this.on);
     const hardware = frame.target.context === this ? undefined : this.#hardware;
     this.resource.assertLive();
-    return lentUntilLetGo(frame, lend(this.spares, frame, hardware));
+    return loans.untilLetGo(frame, (access) => lend(this.spares, frame, access, hardware));
   }
 
   /**

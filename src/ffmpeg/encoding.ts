@@ -63,7 +63,7 @@ export class Encoding {
   /** Its calls, one after the other. */
   readonly calls: NativeCalls;
   /** The frames that FFmpeg has references to. */
-  readonly keep: NativeKeep<FFmpegTensor> = new NativeKeep(LET_GO);
+  readonly keep: NativeKeep = new NativeKeep(LET_GO);
   readonly #asked: readonly Asked[];
   readonly #home: FFmpegContext;
   readonly #undo: Undo;
@@ -142,7 +142,7 @@ export class Encoding {
     const refer = referring(this.#home, frame, (own, undo) => {
       check(avutil().fns.av_frame_ref(newFrame(undo), own), "av_frame_ref");
     });
-    return this.keep.lend(frame, refer, (lent) => lend(this.#home.spares, lent));
+    return this.keep.lend(frame, refer, (access) => lend(this.#home.spares, frame, access));
   }
 
   #openFile(): void {

@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { CODED_FACTS, codeOf } from "../core/layout/facts.ts";
 import type { AudioInfo, FrameInfo } from "../core/layout/frame_info.ts";
-import { writes } from "../core/memory/access.ts";
+import { type Access, writes } from "../core/memory/access.ts";
 import type { DescribedPlane } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
@@ -16,19 +16,19 @@ import { avutil, checks, made } from "./library.ts";
 import { addSideData } from "./side_data.ts";
 
 /** What FFmpeg has references to, of memory that is not its own. */
-const loans = new NativeLoans("FFmpeg");
+export const loans: NativeLoans = new NativeLoans("FFmpeg");
 
-/** True for a buffer that {@link lend} has made. */
+/** True for a buffer of an AVFrame that a program got for a frame. */
 export function isLent(buffer: Address): boolean {
   return loans.areSome && loans.has(avutil().fns.av_buffer_get_opaque(buffer));
 }
 
 /** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it. */
-export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
+export function lend(spares: SpareFrames, frame: Frame, access: Access, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
   const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
   const place = hardware === undefined ? placeInMemory(frame.described.planes) : undefined;
-  return loans.lend<Address>(frame, (blocks, undo) => {
+  return loans.lend<Address>(frame, access, (blocks, undo) => {
     const fields = spares.take();
     undo.push(() => spares.give(fields));
     const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();
@@ -41,7 +41,7 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
     for (const [i, { planes, callback, data }] of blocks.entries()) {
       // Only a surface's API has an address for it: the buffer stands for it.
       const [start, end] = hardware === undefined ? endsOf(planes) : [data, data + 1n];
-      const flag = writes(frame.access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
+      const flag = writes(access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
       const buffer = fns.av_buffer_create(start, end - start, callback, data, flag);
       view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
     }

@@ -6,11 +6,10 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { attachingMedia, MEDIA_ATTACH, type MediaAttach, MediaContext, wantedIn } from "../media/context.ts";
-import { lentUntilLetGo } from "../media/given.ts";
 import { attachedBytes, attachedFrame } from "./attached.ts";
 import { givenBatch, givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
-import { lend } from "./lent.ts";
+import { lend, loans } from "./lent.ts";
 import { checks, initialize, initializeSync, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
 import type { NativeMemory } from "./native_memory.ts";
@@ -214,7 +213,7 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
    */
   buffer(frame: Frame): Address {
     this.resource.assertLive();
-    return lentUntilLetGo(frame, lend(this, frame));
+    return loans.untilLetGo(frame, (access) => lend(this, frame, access));
   }
 
   /**

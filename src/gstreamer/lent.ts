@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
 import { GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_MAX_PLANES } from "../../ffi/gst_video/constants.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { writes } from "../core/memory/access.ts";
+import { type Access, writes } from "../core/memory/access.ts";
 import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
@@ -17,7 +17,7 @@ import { writeMetas } from "./metas.ts";
 import { structs, unreference } from "./objects.ts";
 
 /** What GStreamer has references to, of memory that is not its own. */
-const loans = new NativeLoans("GStreamer");
+export const loans: NativeLoans = new NativeLoans("GStreamer");
 
 let quark: number | undefined;
 
@@ -26,7 +26,7 @@ function loanQuark(): number {
   return quark ??= glib().g_quark_from_string(cString("samepage-loan"));
 }
 
-/** True for a GstMemory that {@link lend} has made. */
+/** True for a GstMemory of a buffer that a program got for a frame. */
 export function isLent(memory: Address): boolean {
   return loans.areSome && loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
 }
@@ -37,7 +37,7 @@ export function isLent(memory: Address): boolean {
  * @throws {ArgumentError} for what is no frame of this context, and a format that GStreamer does not have.
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
-export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
+export function lend(context: GStreamerContext, frame: Frame, access: Access): Loan<Address> {
   frameIn(checks, context, frame, context.on);
   const picture = frame.target.context === context ? undefined : context.on!.natives!.pictureOf(frame);
   const { planes: places } = frame.described;
@@ -50,7 +50,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
   const flags = (media.keyFrame === false ? gs.GST_BUFFER_FLAG_DELTA_UNIT : 0) |
     (media.discontinuous === true ? gs.GST_BUFFER_FLAG_DISCONT : 0);
-  return loans.lend<Address>(frame, (blocks, undo) => {
+  return loans.lend<Address>(frame, access, (blocks, undo) => {
     const most = gst().gst_buffer_get_max_memory();
     if (blocks.length > most) {
       throw checks.unfit("frame", `its planes lie in ${blocks.length} blocks, and a GstBuffer takes ${most}.`);
@@ -65,7 +65,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       const { memory, size, stride } = picture === undefined
         ? wrapped(start, end)
         : context.native!.wrap(picture, b, frame.info as ImageInfo);
-      if (!writes(frame.access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
+      if (!writes(access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
       gst().gst_mini_object_set_qdata(memory, loanQuark(), data, callback);
       gst().gst_buffer_append_memory(buffer, memory);
       for (const plane of planes) {

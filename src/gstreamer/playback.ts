@@ -6,6 +6,7 @@ import {
   GST_STATE_NULL,
   GST_STATE_PAUSED,
   GST_STATE_PLAYING,
+  GST_STATE_READY,
 } from "../../ffi/gstreamer/constants.ts";
 import { InteropError } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -14,7 +15,6 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type ErrorMaker, errorOf } from "../core/native/codes.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { Bus, type PipelineError } from "./bus.ts";
 import { checks, gobject, gst, made, takenError } from "./library.ts";
@@ -31,7 +31,8 @@ const SLICE = 50_000_000n;
 const SOON = 1_000_000n;
 
 /** What a program can do so that its pipeline releases a frame. */
-const LET_GO = "End or stop the pipeline, or wait until it is through with the frame.";
+const LET_GO =
+  "End or stop the pipeline, or wait until it is through with the frame, and dispose the frames that came back.";
 
 /** Nanoseconds. */
 export const SECOND = 1e9;
@@ -53,9 +54,10 @@ export class Playback {
   /** The GstPipeline. */
   readonly handle: Address;
   /** The frames that were written into it, and that it has references to. */
-  readonly keep: NativeKeep<Tensor> = new NativeKeep(LET_GO);
+  readonly keep: NativeKeep = new NativeKeep(LET_GO);
   /** The pools at its sinks. */
   readonly pools: UpstreamPool[] = [];
+  readonly #sinks: Address[] = [];
   readonly #undo: Undo;
   #wanted: State = GST_STATE_NULL;
   #asked: Promise<void> = Promise.resolve();
@@ -127,7 +129,7 @@ export class Playback {
     this.#asked = this.calls.inTurn(async () => {
       if (state === GST_STATE_NULL) this.bus.reset(why);
       const code = await gst().gst_element_set_stateAsync(this.handle, state);
-      if (state === GST_STATE_NULL) { for (const pool of this.pools) pool.stopped(); }
+      if (state === GST_STATE_NULL) this.#stopped();
       if (code !== GST_STATE_CHANGE_FAILURE) return;
       this.bus.read();
       this.bus.failure ??= stateError("gst_element_set_state");
@@ -135,6 +137,23 @@ export class Playback {
     });
     this.#asked.catch(() => {}); // a call that waits for it throws it
     return this.#asked;
+  }
+
+  /** An appsink of its has to release its last sample where the pipeline stops. */
+  addSink(sink: Address): void {
+    this.#sinks.push(sink);
+  }
+
+  #stopped(): void {
+    for (const pool of this.pools) pool.stopped();
+    for (const sink of this.#sinks) {
+      // It keeps the sample that it has handed out last until the next one, or until it leaves this state.
+      for (const state of [GST_STATE_READY, GST_STATE_NULL] as const) {
+        if (gst().gst_element_set_state(sink, state) === GST_STATE_CHANGE_FAILURE) {
+          throw stateError("gst_element_set_state");
+        }
+      }
+    }
   }
 
   /** Has it play, unless the program has paused it. */

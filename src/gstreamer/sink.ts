@@ -82,6 +82,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     super();
     [this.pipeline, this.#playback, this.#name] = [pipeline, playback, name];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
+    playback.addSink(sink);
     setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
     setProperty(sink, "buffer-list", "false"); // each buffer of a list is a frame
     gstApp().gst_app_sink_set_emit_signals(sink, 0);

@@ -79,7 +79,7 @@ export class Source implements UnderlyingSink<Frame> {
     const buffer = playback.keep.lend(
       frame,
       referring(this.#context, frame, refer),
-      (lent) => lend(this.#context, lent),
+      (access) => lend(this.#context, frame, access),
     );
     try {
       this.#setTime(frame.info, buffer);

@@ -29,7 +29,6 @@ import { HostTensor, ownedTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import { NativeCallError } from "../core/errors.ts";
-import { probeEnds } from "../core/native/foreign_addresses.ts";
 
 /** How a block of host memory is placed. */
 export interface Placement {
@@ -103,10 +102,16 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   readonly arrays: Arrays = {
     ordinal: 0,
     placeOf: (tensor) => ({ handle: (tensor as HostTensor).address, byteOffset: 0, memory: "host" }),
-    attach: ({ handle, byteOffset }, init, options) =>
+    attach: ({ handle, byteOffset, isHeld }, init, options) =>
       attaching(options, (access) => {
         const address = (byteOffset === 0 ? handle : handle + BigInt(byteOffset)) as Address;
-        return wrapPointer(this, address, init, access === undefined ? {} : { access }, probeEnds);
+        return wrapPointer(
+          this,
+          address,
+          init,
+          access === undefined ? {} : { access },
+          isHeld ? "no page" : "both ends",
+        );
       }),
   };
 

@@ -5,7 +5,8 @@ import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
-import { describeLayout, type Layout, type LayoutInit } from "../core/layout/layout.ts";
+import { describeLayout, type Layout, layout, type LayoutInit } from "../core/layout/layout.ts";
+import { copyElements } from "../core/layout/runs.ts";
 import { firstElement, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -134,6 +135,28 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   /** The same memory as bytes. @throws like {@link view}. */
   bytes(options: ViewOptions<D> = {}): Uint8Array<ArrayBuffer> {
     return new Uint8Array(bufferOfArray(this.view(options)));
+  }
+
+  /**
+   * A copy of its elements, one after the other, without the gaps that rows may have between them.
+   *
+   * @throws like {@link view}.
+   *
+   * @example
+   * ```ts
+   * import { host } from "@samepage/interop";
+   *
+   * using picture = host.allocate({ shape: [2, 3], dtype: "u8", rowAlign: 64 });
+   * picture.view().fill(7);
+   * console.log(picture.view().length, picture.elements()); // 67 Uint8Array(6) [ 7, 7, 7, 7, 7, 7 ]
+   * ```
+   */
+  elements(): TypedArrays[D] {
+    const { shape, dtype } = this.layout;
+    const dense = layout({ shape, dtype });
+    const bytes = new Uint8Array(dense.byteLength);
+    copyElements(bytes, dense, this.bytes({ access: "read" }), { ...this.layout, byteOffset: 0 });
+    return new TYPED_ARRAYS[dtype](bytes.buffer) as TypedArrays[D];
   }
 
   /**

@@ -13,7 +13,13 @@ import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { MEMFD } from "./memfd.ts";
 import { type HostTensor, ownedTensor } from "./tensor.ts";
-import { assertWritable, probeEveryPage, probeWritable } from "../core/native/foreign_addresses.ts";
+import {
+  assertOccupied,
+  assertWritable,
+  probeEnds,
+  probeEveryPage,
+  probeWritable,
+} from "../core/native/foreign_addresses.ts";
 
 /** Options of `host.wrap` for a pointer. */
 export interface WrapOptions {
@@ -88,12 +94,19 @@ export function wrapBuffer(
   return ownedTensor(target, new Allocation(block), address, made, "read-write", { taken });
 }
 
+/** What the kernel is asked about memory that samepage does not know. */
+const PROBES = {
+  "every page": probeEveryPage,
+  "both ends": probeEnds,
+  "no page": (address: Address, byteLength: number) => assertOccupied(address, byteLength),
+};
+
 export function wrapPointer(
   target: Target,
   address: Address,
   init: LayoutInit | undefined,
   options: WrapOptions,
-  probe: (address: Address, byteLength: number, isWritten: boolean) => void = probeEveryPage,
+  probed: keyof typeof PROBES = "every page",
 ): HostTensor {
   const { access: wanted, keepAlive } = optionsIn(options, OPTIONS);
   const access = accessOf(wanted, "read-write");
@@ -105,8 +118,8 @@ export function wrapPointer(
   const known = findAllocation(start, made.byteLength);
   const closed = closedAt(start, made.byteLength, known);
   if (closed !== undefined) throw refused(closed.reason, closed.remedy);
-  if (known === undefined) probe(start, made.byteLength, writes(access));
-  else if (writes(access)) {
+  if (known === undefined) PROBES[probed](start, made.byteLength, writes(access));
+  else if (probed !== "no page" && writes(access)) {
     const { kind } = known.block;
     if (OF_OTHERS.has(kind)) probeWritable(start, made.byteLength);
     else if (!kind.startsWith("host.")) assertWritable(start, made.byteLength); // a device's pages are not touched

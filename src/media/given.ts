@@ -6,7 +6,6 @@ import { rowStrideOf } from "../core/layout/facts.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import type { Loan } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import type { MediaContext } from "./context.ts";
 
@@ -44,15 +43,6 @@ export function referring(
 ): ((undo: Undo) => void) | undefined {
   if (rawHandle === undefined || target.context !== context) return undefined;
   return (undo) => refer(rawHandle as Address, undo);
-}
-
-/** The object that a frame was lent by, which is in use until the library has no reference to its memory. */
-export function lentUntilLetGo<R>({ resource }: Frame, { object, flags }: Loan<R>): R {
-  for (const flag of flags) {
-    resource.usedBy(flag.fence());
-    flag[Symbol.dispose](); // its fence goes on, and its memory stays until the library's call
-  }
-  return object;
 }
 
 /** Bytes from a row of each plane to the next. @param object what has no others: `"an AVFrame"` @throws {LayoutError} for gaps within a row. */

@@ -3,6 +3,12 @@ import { CompilerError } from "../core/device/program.ts";
 import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
 import { type Check, checkOf, type ErrorMaker, errorOf, type Made, madeOf } from "../core/native/codes.ts";
 
+/**
+ * What NVIDIA's driver (580.159) returns for a wait, a flush and a question about any event, once a kernel has accessed
+ * memory that it has not: the context is lost, and all work in it has failed.
+ */
+export const LOST = -9999;
+
 /** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_DEVICE_NOT_FOUND, "The platform has no such device; rusticl needs RUSTICL_ENABLE=<driver>."],
@@ -10,6 +16,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, "The device has not that much memory left."],
   [cl.CL_OUT_OF_RESOURCES, "The device has run out of something, or lost its context: open a new one."],
   [cl.CL_OUT_OF_HOST_MEMORY, "The driver could not allocate memory of its own."],
+  [LOST, "A kernel has accessed memory that it has not. The context is lost, with its memory: open a new one."],
 ]);
 
 /** The error of an OpenCL function's code; drivers may pass on codes of other APIs (facts: 999, 1). */
@@ -29,7 +36,7 @@ export function workError(status: number, fn: string | undefined): NativeCallErr
     ...(fn === undefined ? {} : { fn }),
     code: status,
     codeName,
-    hint: "It failed itself, or waited for something that did.",
+    hint: (status === LOST ? HINTS.get(status) : undefined) ?? "It failed itself, or waited for something that did.",
   });
 }
 

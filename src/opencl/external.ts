@@ -86,7 +86,7 @@ export class OpenCLExternalMemory {
     if (kind === "dma-buf") return [{ ...offer, judge: () => UNPROVEN }]; // no device that takes one was seen
     const { id: { uuid }, device: { platform } } = this.#context;
     const own = { ...offer, device: uuid === undefined ? {} : { uuid } };
-    // NVIDIA's driver takes memory of cuMemCreate from another GPU, and refuses that of Vulkan's (facts/gpu.md).
+    // NVIDIA's driver takes memory of cuMemCreate from another GPU, and refuses that of Vulkan's: seen on two H200s.
     return platform === "NVIDIA CUDA" ? [own, { ...offer, from: "cuda.virtual" }] : [own];
   }
 

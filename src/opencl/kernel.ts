@@ -71,7 +71,7 @@ class RunCall implements Call<ClLane> {
     this.range = range;
   }
 
-  call({ queue, waitCount, waitList, slot }: ClLane): number {
+  call({ queue, waitCount, waitList, kernelSlot: slot }: ClLane): number {
     const { dimensions, offset, global, local } = this.range;
     const { clEnqueueNDRangeKernel } = opencl();
     return clEnqueueNDRangeKernel(queue, this.#kernel, dimensions, offset, global, local, waitCount, waitList, slot);

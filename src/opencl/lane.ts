@@ -7,7 +7,7 @@ import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
 import { onThread } from "../core/native/thread_memory.ts";
-import { check, workError } from "./errors.ts";
+import { check, LOST, openclError, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
@@ -15,6 +15,9 @@ import type { CommandLog } from "./queues/profiling.ts";
 
 /** This many new commands trigger a search for finished ones. */
 const SWEEP = 64;
+
+/** So many kernels without an event: more, and memory that waits for one of them would be freed much too late. */
+const FAR = 16;
 
 /** What a lane is made of. */
 export interface LaneInit {
@@ -26,6 +29,8 @@ export interface LaneInit {
   readonly events: LineEvents;
   /** The keeper of the events of failed commands. */
   readonly failed: FailedEvents;
+  /** True where a command that fails takes all that follow with it. */
+  readonly failsAsOne?: boolean;
   /** The log of its commands' times, if the queue keeps them. */
   readonly log?: CommandLog | undefined;
   /** Releases the queue. */
@@ -43,8 +48,8 @@ interface WaitList {
  *
  * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for them,
  * and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
- * ({@link ClLane.leaveOut}). A question about such a mark is about the next one that has an event, which may be later; or a
- * marker is submitted for it. For mappers.
+ * ({@link ClLane.leaveOut}); nor have most kernels, where the same is true of them. A question about such a mark is about
+ * the next one that has an event, which may be later; or a marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -69,6 +74,8 @@ export class ClLane implements Lane {
   /** The failures that the line knows of, of commands behind unfinished ones. */
   readonly #reported = new Set<number>();
   #sweepAt = SWEEP;
+  /** The newest mark that has an event. */
+  #told = 0;
   /** The newest mark that was handed to the device. */
   #flushed = 0;
   /** True if somebody has asked about a later one. */
@@ -91,9 +98,10 @@ export class ClLane implements Lane {
     return gate === undefined || gate.settled ? undefined : gate;
   }
 
-  /** The event of an unfinished command, or of one behind it. */
-  eventAt(mark: number): ClEvent {
-    return this.#ring.event(this.#toldBy(mark));
+  /** The event of an unfinished command, or of one behind it; undefined where all has failed. */
+  eventAt(mark: number): ClEvent | undefined {
+    const at = this.#toldBy(mark);
+    return at > this.newest ? undefined : this.#ring.event(at);
   }
 
   /**
@@ -102,7 +110,7 @@ export class ClLane implements Lane {
    * it.
    */
   unfailedAt(mark: number): ClEvent | undefined {
-    for (let at = this.#toldBy(mark); at > this.over; at--) {
+    for (let at = Math.min(this.#toldBy(mark), this.newest); at > this.over; at--) {
       const event = this.#ring.event(at);
       if (event === 0n) continue; // left out
       const status = statusOf(event);
@@ -116,6 +124,11 @@ export class ClLane implements Lane {
   leaveOut(): Address {
     this.#isLeftOut = this.waitCount === 0 && this.#init.log === undefined;
     return this.#isLeftOut ? NULL : this.slot;
+  }
+
+  /** The slot of a kernel. */
+  get kernelSlot(): Address {
+    return this.#init.failsAsOne && this.newest - this.#told < FAR ? this.leaveOut() : this.slot;
   }
 
   /** The next command's own call hands it to the device, and all before it. */
@@ -151,7 +164,7 @@ export class ClLane implements Lane {
   refused(): void {
     this.#isLeftOut = false;
     this.#isFlushedWith = false;
-    for (const event of this.#takeWaits()) this.#keeping(() => releaseEvent(event));
+    for (const event of this.#takeWaits()) this.#release(event);
   }
 
   /** Fails the commands that still wait for gates. */
@@ -165,7 +178,7 @@ export class ClLane implements Lane {
     if (this.#isFlushedWith) this.wasFlushed();
     this.#ring.tell(mark, fn);
     if (this.#isLeftOut) this.#ring.put(mark);
-    else ledger.add("opencl.cl_event");
+    else this.#hasEvent(mark);
     this.#isLeftOut = false;
     if (this.waitCount > 0) this.#waitLists.push({ mark, events: this.#takeWaits() });
     if (mark - this.over >= this.#sweepAt) {
@@ -195,7 +208,11 @@ export class ClLane implements Lane {
       if (status > 0) break;
       this.#end(at, event, status);
     }
-    if (FailedEvents.count > 0) this.#keeping(() => this.#init.failed.sweep());
+    if (FailedEvents.count > 0) this.#sweepFailed();
+  }
+
+  #sweepFailed(): void {
+    this.#keeping(() => this.#init.failed.sweep());
   }
 
   /** Asks whether a mark is over, and hands all commands to the device. */
@@ -217,7 +234,8 @@ export class ClLane implements Lane {
   /** Hands all commands to the device. */
   flush(): void {
     if (this.#flushed === this.newest) return;
-    check(opencl().clFlush(this.queue), "clFlush");
+    const code = opencl().clFlush(this.queue);
+    if (code !== 0) return this.#lose(code, "clFlush");
     this.wasFlushed();
   }
 
@@ -225,6 +243,7 @@ export class ClLane implements Lane {
   block(mark: number): void {
     if (mark <= this.over) return;
     const at = this.#toldBy(mark);
+    if (at > this.newest) return;
     this.flush();
     checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
   }
@@ -233,6 +252,7 @@ export class ClLane implements Lane {
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.over) return;
     const event = this.eventAt(mark);
+    if (event === undefined) return;
     this.flush();
     check(opencl().clRetainEvent(event), "clRetainEvent");
     try {
@@ -256,16 +276,28 @@ export class ClLane implements Lane {
     throwAll([...kept, ...errors], "releasing a queue");
   }
 
-  /** The first mark from this one on that has an event: the newest command gets a marker's if there is none. */
+  /**
+   * The first mark from this one on that has an event: the newest command gets a marker's if there is none. Past the newest
+   * where all has failed.
+   */
   #toldBy(mark: number): number {
     const at = this.#ring.next(mark, this.newest);
     if (at <= this.newest) return at;
     const fn = "clEnqueueMarkerWithWaitList";
-    check(opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest)), fn);
-    ledger.add("opencl.cl_event");
+    const code = opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest));
+    if (code !== 0) {
+      this.#lose(code, fn);
+      return this.newest + 1;
+    }
+    this.#hasEvent(this.newest);
     this.#flushed = Math.min(this.#flushed, this.newest - 1); // the marker is not
     this.flush();
     return this.newest;
+  }
+
+  #hasEvent(mark: number): void {
+    this.#told = mark;
+    ledger.add("opencl.cl_event");
   }
 
   /** All commands are in the device's hands. */
@@ -288,8 +320,29 @@ export class ClLane implements Lane {
       return;
     }
     log?.record(mark, event); // before its event is released
-    this.#keeping(() => releaseEvent(event));
-    for (const each of waited) this.#keeping(() => releaseEvent(each));
+    this.#release(event);
+    for (const each of waited) this.#release(each);
+  }
+
+  #release(event: ClEvent): void {
+    try {
+      releaseEvent(event);
+    } catch (error) {
+      this.#failure ??= { error };
+    }
+  }
+
+  /** The driver refuses a marker or a flush: all that was submitted has failed if the context is lost. */
+  #lose(code: number, fn: string): void {
+    const error = openclError(code, fn);
+    if (code !== LOST) throw error;
+    const first = this.over + 1;
+    this.over = this.newest;
+    for (let at = first; (at = this.#ring.next(at, this.newest)) <= this.newest; at++) {
+      this.#release(this.#ring.event(at));
+    }
+    for (const { events } of this.#waitLists.splice(0)) events.forEach((event) => this.#release(event));
+    this.#init.events.failed(first, error, true);
   }
 
   /** Reports once that a command failed, and perhaps those from `first` on that have no events. */

@@ -6,6 +6,7 @@ import { Line } from "../core/device/line.ts";
 import type { Commands } from "../core/contract.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
+import { failsAsOne } from "./devices/identity.ts";
 import { check } from "./errors.ts";
 import type { OpenCLImage } from "./image.ts";
 import { ClLane } from "./lane.ts";
@@ -50,7 +51,11 @@ export class OpenCLQueue extends SemaphoreQueue<ClLane, OpenCLTensor | OpenCLIma
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
       beside,
-      open: (events) => new ClLane({ context: driver.context, queue, events, failed: driver.failed, log, release }),
+      open: (events) =>
+        new ClLane({
+          ...{ context: driver.context, queue, events, failed: driver.failed, log, release },
+          failsAsOne: failsAsOne(device),
+        }),
     });
     joinQueue(queue, this.line, beside);
   }

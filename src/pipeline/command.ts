@@ -3,7 +3,7 @@ import type { FFmpegContext } from "../ffmpeg/mod.ts";
 import type { InferenceContext } from "../inference/context.ts";
 import type { Session } from "../inference/session.ts";
 import type { OpenCLContext, OpenCLKernel } from "../opencl/mod.ts";
-import { detector, PREPARE } from "./detector.ts";
+import { detector } from "./detector.ts";
 import { type Piece, pipeline } from "./pipeline.ts";
 import { decode, encode } from "./stages/ffmpeg.ts";
 import { kernel } from "./stages/kernel.ts";
@@ -97,8 +97,7 @@ async function stagesFor(
       stages.push(...filtered(kernelIn(cl, await Deno.readTextFile(filter), filter, name, open)));
     }
     if (detect !== undefined) {
-      const prepare = kernelIn(cl, PREPARE, "", undefined, open);
-      const model = detector(open.use(await sessionOf(detect, open)), prepare);
+      const model = detector(open.use(await sessionOf(detect, open)), cl);
       // Lines are drawn in place, and a decoder goes on to read its frames.
       stages.push(model, ...(filter === undefined ? [copy()] : []), outline());
     }

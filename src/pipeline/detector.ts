@@ -1,21 +1,10 @@
 import type { FrameInfo, ImageInfo } from "../core/layout/frame_info.ts";
 import type { HostTensor } from "../host/mod.ts";
 import type { Session } from "../inference/session.ts";
-import type { OpenCLKernel, OpenCLTensor } from "../opencl/mod.ts";
+import type { OpenCLContext, OpenCLTensor } from "../opencl/mod.ts";
 import { checks, type Transform } from "./stage.ts";
 import { infer } from "./stages/infer.ts";
-
-/** Luma as the model's three colours, from -1 to 1: each of its pixels is the mean of those that it stands for. */
-export const PREPARE = `
-kernel void prepare(global const uchar *luma, int stride, int width, int height, global float *to, int across, int down) {
-  int x = get_global_id(0), y = get_global_id(1);
-  int left = x * width / across, top = y * height / down;
-  int right = max((x + 1) * width / across, left + 1), bottom = max((y + 1) * height / down, top + 1);
-  int sum = 0;
-  for (int v = top; v < bottom; v++) for (int u = left; u < right; u++) sum += luma[v * stride + u];
-  float value = sum / (127.5f * (right - left) * (bottom - top)) - 1;
-  for (int i = 0; i < 3; i++) to[(i * down + y) * across + x] = value;
-}`;
+import { pictureInput } from "./stages/picture_input.ts";
 
 /** The longer side of what the model reads, where it takes any, and what its sides are multiples of. */
 const [SIDE, STEP] = [640, 32];
@@ -29,7 +18,7 @@ const [LIKELY, LEAST] = [0.3, 1 / 5000];
  *
  * @throws {ArgumentError} for a model of another kind.
  */
-export function detector(session: Session, prepare: OpenCLKernel): Transform<OpenCLTensor> {
+export function detector(session: Session, cl: OpenCLContext): Transform<OpenCLTensor> {
   const { inputs: [input, ...others], outputs: [output, ...more] } = session;
   const isMap = [input, output].every(({ shape, dtype }) => shape.length === 4 && dtype === "f32") &&
     others.length + more.length === 0 && input.shape[1] === 3 && Math.abs(output.shape[1]) === 1;
@@ -45,12 +34,8 @@ export function detector(session: Session, prepare: OpenCLKernel): Transform<Ope
   };
   return infer<OpenCLTensor>(session, {
     name: "detect",
-    memory: prepare.program.context,
+    ...pictureInput(cl, { format: "GRAY8", mean: 127.5, scale: 127.5 }),
     shapes: (info) => ({ [input.name]: sizeOf(info) }),
-    prepare({ planes: [{ layout: { shape: [height, width], strides } }], planes: [luma] }, { [input.name]: to }) {
-      const [, , down, across] = to.layout.shape;
-      prepare.run({ items: [across, down] }, [luma, strides[0], width, height, to, across, down]);
-    },
     results({ [output.name]: map }, { metadata }) {
       for (const detection of detectionsIn(map)) metadata.add("detection", detection);
     },

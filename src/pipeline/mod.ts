@@ -39,10 +39,12 @@ export {
 } from "./stages/ffmpeg.ts";
 export { fromGStreamer, toGStreamer } from "./stages/gstreamer.ts";
 export { infer, type InferOptions } from "./stages/infer.ts";
+export { type PictureInput, pictureInput, type PictureInputOptions } from "./stages/picture_input.ts";
 export { kernel, type KernelOf, type KernelOptions } from "./stages/kernel.ts";
 export { outline } from "./stages/outline.ts";
 export { operation, type OperationOptions } from "./stages/operation.ts";
-export { convert, type ConvertedFormat, type ConvertOptions } from "./stages/convert.ts";
+export { convert, type ConvertOptions } from "./stages/convert.ts";
+export type { ConvertedFormat } from "./stages/resample.ts";
 export { join, type JoinOptions, latest, pace, rate } from "./stages/flows.ts";
 export { jsonLines } from "./stages/lines.ts";
 export { copy, crop, type Part } from "./stages/pixels.ts";

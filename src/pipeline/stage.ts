@@ -235,7 +235,7 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
   }
   const formats = format === undefined ? undefined : [format].flat();
   if (formats?.length === 0) throw checks.wrong("takes.format", "it names none.", "Leave it out for any.");
-  for (const one of formats ?? []) assertFormat(one);
+  for (const one of formats ?? []) assertFormat(one, formats!);
   for (const [argument, size] of Object.entries({ width, height })) {
     if (size === undefined || typeof size === "number" || isRange(size)) continue;
     throw checks.wrongKind(`takes.${argument}`, "a number of pixels, or [least, most]", size);
@@ -243,11 +243,11 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
 }
 
-/** Formats of FFmpeg's have names of its own, but for those that all APIs have. */
-function assertFormat(format: string): void {
+/** Formats of FFmpeg's have names of its own, but for those that all APIs have: "nv12" alone is one of an odd size. */
+function assertFormat(format: string, all: readonly string[]): void {
   checks.assertText(format, "takes.format");
   const known = format.toUpperCase();
-  if (known === format || !Object.hasOwn(IMAGE_FORMATS, known)) return;
+  if (all.includes(known) || !Object.hasOwn(IMAGE_FORMATS, known)) return;
   throw checks.wrong("takes.format", `no frame is of "${shown(format)}".`, `It is called "${known}".`);
 }
 

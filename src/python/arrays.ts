@@ -12,7 +12,7 @@ import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
+import { type DLPackLoan, lend, placeOf, type SeenAs } from "../dlpack/loan.ts";
 import { take, type Taking } from "../dlpack/taken.ts";
 import { devices } from "../dlpack/types.ts";
 import { bufferOf } from "./buffer.ts";
@@ -128,10 +128,12 @@ function deadlock(): AccessError | undefined {
     "this wait could never end: Python has an array over the bytes, and no other thread runs it.",
     {
       ...{ api: API, fn: "toArray" },
-      hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
+      hint: `${REMEDY} Or await instead.`,
     },
   );
 }
+
+const REMEDY = "Dispose what toArray() returned, and delete what Python keeps of it.";
 
 /** A library has raised an exception, and did not release what it has taken: it may keep that for good. */
 function lostBy(library: ArrayLibrary): AccessError {
@@ -192,31 +194,35 @@ function lent(
     const hint = `Install a newer ${library}, or lend it a copy that it may write.`;
     throw checks.wrong("access", `this version of ${library} takes no memory that it may only read.`, hint);
   }
-  using loan = lend(tensor, place, {
-    version,
-    ...(access === undefined ? {} : { access }),
-    ...(stream === null || stream === ANY ? {} : { stream }),
-  }, { deadlock, readsOnly });
+  const order = stream === null || stream === ANY ? undefined : stream;
+  const loan = lend(tensor, place, version, access, order, { deadlock, readsOnly, remedy: REMEDY });
+  try {
+    return holding(() => given(loan, giverOf(library, place.type, place.ordinal, asked), library));
+  } finally {
+    loan[Symbol.dispose]();
+  }
+}
+
+/** The GIL is held. */
+function given(loan: DLPackLoan, give: Address, library: ArrayLibrary): PythonObject | undefined {
+  const { version } = loan;
   const [fresh, used] = namesOf(version);
-  return holding(() => {
-    const give = giverOf(library, place.type, place.ordinal, asked);
-    const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
-    let array: Address | undefined;
-    let isTaken = false;
-    try {
-      array = calledOn(give, capsule, `${library}.from_dlpack`);
-    } finally {
-      isTaken = !isFresh(capsule, version);
-      if (!isTaken) rename(capsule, used); // no consumer may take the struct now
-      else if (array === undefined) loan.handOverFailed(() => lostBy(library));
-      else loan.handOver();
-      cpython().Py_DecRef(capsule);
-    }
-    if (isTaken) return new PythonObject(array);
-    cpython().Py_DecRef(array);
-    if (array === helping("asked")) return undefined;
-    throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
-  });
+  const capsule = newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New");
+  let array: Address | undefined;
+  let isTaken = false;
+  try {
+    array = calledOn(give, capsule, `${library}.from_dlpack`);
+  } finally {
+    isTaken = !isFresh(capsule, version);
+    if (!isTaken) rename(capsule, used); // no consumer may take the struct now
+    else if (array === undefined) loan.handOverFailed(() => lostBy(library));
+    else loan.handOver();
+    cpython().Py_DecRef(capsule);
+  }
+  if (isTaken) return new PythonObject(array);
+  cpython().Py_DecRef(array);
+  if (array === helping("asked")) return undefined;
+  throw new InteropError(`${library} took no tensor.`, { api: API, fn: "from_dlpack" });
 }
 
 /** The tensor over an array's memory. */
@@ -231,7 +237,8 @@ export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions
     return withReference(within === undefined ? lend() : within(lend), (capsule) => {
       if (capsule === helping("none")) return overBuffer(object, contexts, access);
       const after = stream?.pending(); // most are over, and the end of the tensor would wait for the fence
-      return overCapsule(capsule, { contexts, access, after, type, version: isFresh(capsule, 1) ? 1 : 0 });
+      const version = isFresh(capsule, 1) ? 1 : 0;
+      return overCapsule(capsule, { contexts, access, after, type, version, isHeld: true });
     });
   });
 }
@@ -283,7 +290,7 @@ function overBuffer(object: Address, contexts: readonly Context[], asked: Access
   if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
   return allOrNothing("taking a buffer", (undo) => {
     const { address, layout, access } = bufferOf(object, asked, undo);
-    const tensor = host.attach({ handle: address, byteOffset: 0, memory: "host" }, layout, { access });
+    const tensor = host.attach({ handle: address, byteOffset: 0, memory: "host", isHeld: true }, layout, { access });
     givesBack(tensor, () => undoAll(undo, "releasing a buffer"));
     return tensor;
   });

@@ -76,7 +76,7 @@ const FROM_ANOTHER_LIBRARY = {
 
 /**
  * CUDA's memory on the host, made for whichever GPU. That of another GPU the driver was seen to import, to report success,
- * and to show other bytes (facts/gpu.md).
+ * and to show other bytes: seen on two H200s.
  */
 function ofCuda(device: OpenDevice): Offer {
   const { name, id: { uuid } } = device.facts;

@@ -14,7 +14,7 @@ import {
   Vector,
 } from "apache-arrow";
 import sharp from "sharp";
-import { AccessError, host } from "@samepage/interop";
+import { AccessError, ArgumentError, host, MapperGraph } from "@samepage/interop";
 import { withEmptyLedger } from "../unit/ledger.ts";
 
 Deno.test(
@@ -81,6 +81,51 @@ Deno.test(
     }
   }),
 );
+
+/** The libvips that sharp has loaded, by its own functions. */
+function libvips() {
+  const path = /\/\S*libvips-cpp\.so\S*/.exec(Deno.readTextFileSync("/proc/self/maps"))?.[0];
+  return Deno.dlopen(path!, {
+    vips_image_new_from_memory: { parameters: ["buffer", "usize", "i32", "i32", "i32", "i32"], result: "pointer" },
+    vips_avg: { parameters: ["pointer", "buffer", "pointer"], result: "i32" },
+    vips_image_invalidate_all: { parameters: ["pointer"], result: "void" },
+    g_object_unref: { parameters: ["pointer"], result: "void" },
+  }).symbols;
+}
+
+Deno.test(
+  "libvips keeps the result for an image over a tensor until vips_image_invalidate_all()",
+  withEmptyLedger(async () => {
+    using tensor = host.allocate({ shape: [2, 4, 3], dtype: "u8" });
+    await tensor.lend((view) => {
+      const vips = libvips();
+      const image = vips.vips_image_new_from_memory(view, 24n, 4, 2, 3, 0);
+      const average = new Float64Array(1);
+      const averages = [10, 50, 50].map((value, i) => {
+        view.fill(value);
+        if (i === 2) vips.vips_image_invalidate_all(image);
+        assertEquals(vips.vips_avg(image, average, null), 0);
+        return average[0];
+      });
+      assertEquals(averages, [10, 10, 50]);
+      vips.g_object_unref(image);
+    });
+  }),
+);
+
+Deno.test("graph.explain() and map() say why nothing of WebGPU's is a source or a target", () => {
+  using graph = new MapperGraph([host]);
+  using tensor = host.allocate({ shape: [16], dtype: "f32" });
+  for (const { prototype } of [GPUBuffer, GPUDevice, GPUTexture]) {
+    const theirs = Object.create(prototype); // there may be no adapter, and only the class counts
+    for (const ask of [graph.explain, graph.map] as ((from: unknown, to: unknown) => unknown)[]) {
+      for (const [from, to] of [[tensor, theirs], [theirs, host]]) {
+        const error = assertThrows(() => ask.call(graph, from, to), ArgumentError, "a GPU");
+        assert(error.hint?.startsWith("Nothing of WebGPU's is shared in place"), error.message);
+      }
+    }
+  }
+});
 
 const adapter = await navigator.gpu?.requestAdapter();
 

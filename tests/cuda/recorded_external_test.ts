@@ -1,6 +1,12 @@
 /** Memory and semaphores of other APIs, over a recording: what CUDA is asked for, who closes which fd, what ends when. */
 import { assertEquals, assertThrows } from "@std/assert";
 import {
+  CUexternalSemaphoreSignalParams,
+  CUexternalSemaphoreWaitParams,
+  readCUexternalSemaphoreSignalParams,
+  readCUexternalSemaphoreWaitParams,
+} from "../../ffi/cuda_driver/structs.ts";
+import {
   cudaExternalMemoryHandleTypeOpaqueFd,
   cudaExternalSemaphoreHandleTypeOpaqueFd,
   cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
@@ -8,13 +14,9 @@ import {
 } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInvalidValue, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import {
-  cudaExternalSemaphoreSignalParams,
-  cudaExternalSemaphoreWaitParams,
   readCudaExternalMemoryBufferDesc,
   readCudaExternalMemoryHandleDesc,
   readCudaExternalSemaphoreHandleDesc,
-  readCudaExternalSemaphoreSignalParams,
-  readCudaExternalSemaphoreWaitParams,
 } from "../../ffi/cuda_runtime/structs.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Imported } from "../../src/core/contract.ts";
@@ -78,25 +80,25 @@ const FAKES: Fakes = {
     held.set(out[0], fd);
     return code;
   },
-  cudaSignalExternalSemaphoresAsync: (handles: BigUint64Array, view: DataView, count: number, stream: bigint) => {
+  cuSignalExternalSemaphoresAsync: (handles: BigUint64Array, view: DataView, count: number, stream: bigint) => {
     const told = Array.from(handles, (handle, i) => {
-      const { fence_value, flags } = readCudaExternalSemaphoreSignalParams(
+      const { fence_value, flags } = readCUexternalSemaphoreSignalParams(
         view,
-        i * cudaExternalSemaphoreSignalParams.size,
+        i * CUexternalSemaphoreSignalParams.size,
       );
       return [handle, fence_value, flags];
     });
-    return answer("cudaSignalExternalSemaphoresAsync", ...told.flat(), count, stream);
+    return answer("cuSignalExternalSemaphoresAsync", ...told.flat(), count, stream);
   },
-  cudaWaitExternalSemaphoresAsync: (handles: BigUint64Array, view: DataView, count: number, stream: bigint) => {
+  cuWaitExternalSemaphoresAsync: (handles: BigUint64Array, view: DataView, count: number, stream: bigint) => {
     const told = Array.from(handles, (handle, i) => {
-      const { fence_value, flags } = readCudaExternalSemaphoreWaitParams(
+      const { fence_value, flags } = readCUexternalSemaphoreWaitParams(
         view,
-        i * cudaExternalSemaphoreWaitParams.size,
+        i * CUexternalSemaphoreWaitParams.size,
       );
       return [handle, fence_value, flags];
     });
-    return answer("cudaWaitExternalSemaphoresAsync", ...told.flat(), count, stream);
+    return answer("cuWaitExternalSemaphoresAsync", ...told.flat(), count, stream);
   },
   cudaDestroyExternalSemaphore: (handle: bigint) => {
     closeFd(held.get(handle)!);
@@ -239,8 +241,8 @@ recordedTest("a stream waits for a semaphore and signals it, with the value of a
     const { stream } = line.lane;
     assertEquals(told, [
       ["cudaImportExternalSemaphore", type, 0],
-      ["cudaWaitExternalSemaphoresAsync", HANDLE, 7n, 0, 1, stream],
-      ["cudaSignalExternalSemaphoresAsync", HANDLE, 8n, 0, 1, stream],
+      ["cuWaitExternalSemaphoresAsync", HANDLE, 7n, 0, 1, stream],
+      ["cuSignalExternalSemaphoresAsync", HANDLE, 8n, 0, 1, stream],
       ["cudaDestroyExternalSemaphore", HANDLE],
     ]);
   }
@@ -272,17 +274,17 @@ recordedTest(
       cuda.stream.signalSemaphores([{ semaphore: ticks, value: 6n }, ready]);
       cuda.stream.waitSemaphores([ready, { semaphore: ticks, value: 2n ** 64n - 1n }]);
       assertEquals(told.splice(0), [
-        ["cudaWaitExternalSemaphoresAsync", HANDLE, 5n, 0, 1, stream],
-        ["cudaSignalExternalSemaphoresAsync", HANDLE + 1n, 1n, 0, 1, stream],
-        ["cudaSignalExternalSemaphoresAsync", HANDLE, 6n, 0, HANDLE + 1n, 1n, 0, 2, stream],
-        ["cudaWaitExternalSemaphoresAsync", HANDLE + 1n, 1n, 0, HANDLE, 2n ** 64n - 1n, 0, 2, stream],
+        ["cuWaitExternalSemaphoresAsync", HANDLE, 5n, 0, 1, stream],
+        ["cuSignalExternalSemaphoresAsync", HANDLE + 1n, 1n, 0, 1, stream],
+        ["cuSignalExternalSemaphoresAsync", HANDLE, 6n, 0, HANDLE + 1n, 1n, 0, 2, stream],
+        ["cuWaitExternalSemaphoresAsync", HANDLE + 1n, 1n, 0, HANDLE, 2n ** 64n - 1n, 0, 2, stream],
       ]);
       for (const value of [6n, 5n]) assertThrows(() => ticks.signal(value), ArgumentError, "expected more than 6");
       for (const value of [undefined, -1n, 2n ** 64n, 7 as never]) {
         assertThrows(() => ticks.wait(value), ArgumentError, "a timeline needs a bigint");
       }
       assertThrows(() => cuda.importSemaphore(fd, { kind: "sync-fd" }), ArgumentError, "imports no sync-fd semaphores");
-      failing = "cudaSignalExternalSemaphoresAsync";
+      failing = "cuSignalExternalSemaphoresAsync";
       assertThrows(() => ticks.signal(7n), NativeCallError, failing);
       failing = undefined;
       ticks.signal(7n); // the driver refused it: the value is free
@@ -318,7 +320,7 @@ recordedTest("a shared event signals behind itself, on the thread's stream", (cu
   sync.release(semaphore);
   assertEquals(told.slice(0, 2), [
     ["cudaStreamWaitEvent", cudaStreamPerThread],
-    ["cudaSignalExternalSemaphoresAsync", HANDLE, 1n, 0, 1, cudaStreamPerThread],
+    ["cuSignalExternalSemaphoresAsync", HANDLE, 1n, 0, 1, cudaStreamPerThread],
   ]);
 });
 

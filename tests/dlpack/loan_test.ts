@@ -11,11 +11,13 @@ import {
   type HostTensor,
   ledger,
 } from "@samepage/interop";
-import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+import { type DLPackLoan, fromDLPack, type FromDLPackOptions, toDLPack } from "@samepage/interop/dlpack";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import type { Address } from "../../ffi/address.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
+import type { Route } from "../../src/core/graph/route.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
+import { until } from "../conformance/bytes.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import { peer } from "./peer.ts";
@@ -46,6 +48,15 @@ Deno.test("toDLPack() describes the tensor in place", () => {
   assertEquals([code, bits, lanes, device_type, device_id], [dl.kDLInt, 16, 1, dl.kDLCPU, 0]);
   assertEquals([flags, major], [dl.DLPACK_FLAG_BITMASK_READ_ONLY, 1]);
   assertEquals(loan.device, { type: dl.kDLCPU, id: 0 });
+});
+
+Deno.test("toDLPack() flags what a map has copied", () => {
+  for (const transfer of ["alias", "migrate", "copy"] as const) {
+    using tensor = host.allocate(MATRIX);
+    tensor.arrivedBy({ steps: [{ transfer }] } as unknown as Route); // which no driver on this machine makes by a copy
+    using loan = toDLPack(tensor);
+    assertEquals(structOf(loan).flags, transfer === "copy" ? dl.DLPACK_FLAG_BITMASK_IS_COPIED : 0n, transfer);
+  }
 });
 
 for (const [dtype, code, bits] of DTYPES) {
@@ -130,6 +141,48 @@ Deno.test("takeBack() ends a loan whose consumer has refused the struct", () => 
     third.takeBack(); // that was released, and whose memory may be another's
   }
   assertEquals(ledger.alive, before);
+});
+
+Deno.test("fromDLPack() that refuses a loan's struct says how to take it back, and so does a blocking end", async () => {
+  const before = ledger.alive;
+  const refusals = [{ contexts: [] }, { contexts: [host], version: 0 }, {}] as FromDLPackOptions[];
+  for (const options of refusals) {
+    const tensor = host.allocate(MATRIX);
+    const loan = toDLPack(tensor);
+    const address = loan.handOver();
+    const refusal = assertThrows(() => fromDLPack(address, options), ArgumentError);
+    assert(refusal.hint?.endsWith("call loan.takeBack()."), refusal.hint);
+    assert(refusal.message.endsWith(`${refusal.hint}`), refusal.message);
+    const error = assertThrows(() => tensor[Symbol.dispose](), AccessError, "fromDLPack() has refused it");
+    assert(error.hint?.endsWith("call loan.takeBack()."), error.hint);
+    loan.takeBack(); // the end goes on in the background
+    await until(() => tensor.resource.state === "freed");
+  }
+  assertEquals(ledger.alive, before);
+});
+
+Deno.test("a refusal is forgotten once the struct is taken, and once the loan has ended", () => {
+  for (const end of ["taken", "released"] as const) {
+    const tensor = host.allocate(MATRIX);
+    const address = toDLPack(tensor).handOver();
+    assertThrows(() => fromDLPack(address, { contexts: [] }), ArgumentError);
+    if (end === "taken") fromDLPack(address, { contexts: [host] })[Symbol.dispose]();
+    else peer.lend_and_release(address);
+    tensor.view();
+    const again = toDLPack(tensor).handOver();
+    assertEquals(again, address, "the next loan lies elsewhere, and proves nothing");
+    peer.add_versioned(again, 1, 30);
+    tensor[Symbol.dispose](); // waits for the thread
+  }
+});
+
+Deno.test("a blocking end that waits for a tensor here is refused, and names that", async () => {
+  const tensor = host.allocate(MATRIX);
+  const back = writableOf(toDLPack(tensor, { access: "read" }).handOver());
+  const error = assertThrows(() => tensor[Symbol.dispose](), AccessError, "has made a tensor of it");
+  assertEquals(error.hint, "Dispose that tensor: its end calls the deleter.");
+  back[Symbol.dispose]();
+  await until(() => tensor.resource.state === "freed");
 });
 
 Deno.test("dispose() gives back what nobody has taken over", () => {
@@ -297,13 +350,7 @@ Deno.test("finished() does not wait for a loan for reading that a tensor here ke
   using tensor = host.allocate(MATRIX);
   using part = tensor.slice({ shape: [2], dtype: "f32" }, { access: "read" });
   for (const lent of [tensor, part]) {
-    const struct = toDLPack(lent, { access: "read" }).handOver();
-    const at = BigInt(DLManagedTensorVersioned.fields.flags.offset);
-    const flags = new Uint8Array(
-      Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(struct + at)!, 8),
-    );
-    flags.fill(0); // PyTorch has no tensors that can be read alone
-    const back = fromDLPack(struct, { contexts: [host] }) as HostTensor<"f32">;
+    const back = writableOf(toDLPack(lent, { access: "read" }).handOver());
     assertEquals(back.access, "read-write");
     await Promise.all([lent.finished(), back.finished()]);
     assertThrows(() => back.view(), AccessError, "are lent to");
@@ -313,3 +360,28 @@ Deno.test("finished() does not wait for a loan for reading that a tensor here ke
   part[Symbol.dispose]();
   tensor.view().fill(1);
 });
+
+Deno.test("finished() does not wait for the end of a part whose loan a tensor here keeps", async () => {
+  using tensor = host.allocate(MATRIX);
+  const part = tensor.slice({ shape: [6], dtype: "f32" }, { access: "read" });
+  const inner = part.slice({ shape: [4], dtype: "f32" });
+  const back = writableOf(toDLPack(inner, { access: "read" }).handOver());
+  const other = toDLPack(tensor, { access: "read" });
+  const struct = other.handOver();
+  const ended = part[Symbol.asyncDispose](); // a blocking end that is refused goes on in the same way
+  peer.add_versioned(struct, 0, 10);
+  await Promise.all([tensor.finished(), back.finished()]);
+  assert(other.isReleased);
+  const error = assertThrows(() => tensor.view(), AccessError, "lent to host tensor");
+  assertEquals(error.hint, `Dispose ${back.name} first.`);
+  back[Symbol.dispose]();
+  await Promise.all([tensor.finished(), ended]);
+  tensor.view().fill(1);
+});
+
+/** A tensor of a struct that a consumer hands on for writing, as PyTorch does: it has no tensors that can be read alone. */
+function writableOf(struct: Address): HostTensor<"f32"> {
+  const at = BigInt(DLManagedTensorVersioned.fields.flags.offset);
+  new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(struct + at)!, 8)).fill(0);
+  return fromDLPack(struct, { contexts: [host] }) as HostTensor<"f32">;
+}

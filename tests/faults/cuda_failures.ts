@@ -92,7 +92,7 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaDestroySurfaceObject: release,
   cudaCreateTextureObject: outOfMemory,
   cudaDestroyTextureObject: release,
-  // The driver closes the fd of memory that it refuses, and leaves that of a semaphore (facts).
+  // The driver closes the fd of memory that it refuses, and leaves that of a semaphore.
   cudaImportExternalMemory: { ...outOfMemory, also: (_out, description) => closeFd(fdIn(description)) },
   cudaExternalMemoryGetMappedBuffer: outOfMemory,
   cudaExternalMemoryGetMappedMipmappedArray: outOfMemory,
@@ -100,8 +100,6 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaFreeMipmappedArray: release,
   cudaDestroyExternalMemory: release,
   cudaImportExternalSemaphore: outOfMemory,
-  cudaSignalExternalSemaphoresAsync: unknown,
-  cudaWaitExternalSemaphoresAsync: unknown,
   cudaDestroyExternalSemaphore: release,
   cudaLibraryLoadData: outOfMemory,
   cudaLibraryUnload: release,
@@ -111,7 +109,6 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaFuncGetAttributes: unknown,
   cudaFuncSetAttribute: unknown,
   cudaLaunchKernel: unknown,
-  cudaLaunchKernelExC: unknown,
 };
 
 const driverUnknown: Failure = { answer: CUDA_ERROR_UNKNOWN };
@@ -156,6 +153,9 @@ export const CUDA: Failures<CudaDriver> = {
   cuKernelGetParamInfo: driverUnknown,
   cuKernelGetName: driverUnknown,
   cuLibraryGetModule: driverUnknown,
+  cuLaunchKernelEx: driverUnknown,
+  cuWaitExternalSemaphoresAsync: driverUnknown,
+  cuSignalExternalSemaphoresAsync: driverUnknown,
 };
 
 const internal: Failure = { answer: NVRTC_ERROR_INTERNAL_ERROR };

@@ -65,7 +65,7 @@ test("host memory, mapped for a kernel", async (cuda) => {
         using mapped = graph.map(source, cuda, { access });
         put.run(LAUNCH, [to, mapped, SIZE]);
       },
-      [...calls, "cudart.cudaLaunchKernelExC"],
+      [...calls, "cuda.cuLaunchKernelEx"],
       intact,
     );
   }

@@ -35,7 +35,7 @@ test("a program, its kernel and a launch", async (cuda) => {
     "cudart.cudaLibraryGetKernel",
     "cuda.cuKernelGetParamInfo",
     "cudart.cudaFuncGetAttributes",
-    "cudart.cudaLaunchKernelExC",
+    "cuda.cuLaunchKernelEx",
     "cudart.cudaLibraryUnload",
   ], () => cuda.stream.finish());
 });

@@ -33,14 +33,14 @@ export class RawDecoder<T extends Tensor = Tensor> implements AsyncDisposable {
     const one = new RawDecoder<T>();
     const { codec, format } = coding();
     // An isolate that is terminated in the middle frees its own memory, while FFmpeg still reads and writes.
-    const { address, bytes } = takeCallbackMemory(8);
+    const place = takeCallbackMemory(8);
     const url = cText(path);
     const kept = takeCallbackMemory(url.length);
     kept.bytes.set(url);
-    const opening = format.avformat_open_input(address, kept.bytes, NULL, NULL);
+    const opening = format.avformat_open_input(place.address, kept.bytes, NULL, NULL);
     check(await opening, "avformat_open_input");
-    one.#format[0] = new BigUint64Array(bytes.buffer, bytes.byteOffset, 1)[0];
-    giveBackCallbackMemory({ address, bytes });
+    one.#format[0] = place.view.getBigUint64(0, true);
+    giveBackCallbackMemory(place);
     giveBackCallbackMemory(kept);
     const from = one.#format[0] as Address;
     check(await format.avformat_find_stream_info(from, null), "avformat_find_stream_info");

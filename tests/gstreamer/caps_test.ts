@@ -4,12 +4,13 @@ import { ArgumentError, type AudioInfo, type FrameInfo, imageInfo } from "@samep
 import { frameInfo } from "../../src/core/layout/frame_info.ts";
 import { capsOf, haveSameCaps } from "../../src/gstreamer/caps.ts";
 import { formats } from "../../src/gstreamer/formats.ts";
-import { gst, takenText } from "../../src/gstreamer/library.ts";
+import { cString } from "../../src/core/native/text.ts";
+import { gst, takenText, version } from "../../src/gstreamer/library.ts";
 import { DmaBufs } from "../../src/gstreamer/dmabuf.ts";
 import type { NativeMemory } from "../../src/gstreamer/native_memory.ts";
 import { unreference } from "../../src/gstreamer/objects.ts";
 import { CBuffer, memory } from "./buffers.ts";
-import { testOpen } from "./open.ts";
+import { missing, Open, testOpen } from "./open.ts";
 
 const IMAGE = imageInfo({ format: "NV12", width: 64, height: 48 });
 const SOUND: AudioInfo = {
@@ -78,6 +79,31 @@ testOpen("capsOf() has the format of dma-bufs as DRM does where their rows do no
       2n ** 56n + 2n,
     ]);
   }
+});
+
+const isNew = missing === undefined && version()[1] >= 24;
+
+Deno.test({
+  name: `capsOf() has a DRM format as GStreamer itself reads it${isNew ? "" : " (not here: GStreamer 1.24)"}`,
+  ignore: !isNew,
+  fn() {
+    using open = new Open();
+    const { symbols: theirs } = Deno.dlopen("libgstvideo-1.0.so.0", {
+      gst_video_info_dma_drm_from_caps: { parameters: ["buffer", "u64"], result: "i32" },
+      gst_video_dma_drm_fourcc_from_string: { parameters: ["buffer", "buffer"], result: "u32" },
+    });
+    const modifier = new BigUint64Array(1);
+    for (const format of ["NV12", "I420", "BGRA"] as const) {
+      const info = imageInfo({ format, width: 64, height: 48, modifier: 2n ** 56n + 2n });
+      const caps = capsOf(info, new DmaBufs([]));
+      assertEquals(theirs.gst_video_info_dma_drm_from_caps(new Uint8Array(1024), caps), 1, textOf(info));
+      const { groups } = /drm-format=\(string\)"?(?<drm>[^",]*)/.exec(takenText(gst().gst_caps_to_string(caps))!)!;
+      const code = theirs.gst_video_dma_drm_fourcc_from_string(cString(groups!.drm.replaceAll("\\", "")), modifier);
+      assertEquals([code, modifier[0]], [info.fourcc, info.modifier]);
+      assertEquals(open.gst.caps.of(caps).pictures!.modifier, info.modifier);
+      unreference(caps);
+    }
+  },
 });
 
 testOpen("attach() reads linear dma-bufs of caps that DRM names, and says where other layouts go", ({ gst }) => {

@@ -1,5 +1,5 @@
 /**
- * What Intel DL Streamer's mappers of GstBuffers get wrong, by its numbers in facts/prior-art.md, as cases: 2, 3, 8, 11 and
+ * What Intel DL Streamer's mappers of GstBuffers get wrong, by its numbers in docs/guides/dlstreamer.md, as cases: 2, 3, 8, 11 and
  * 15.
  *
  * @module

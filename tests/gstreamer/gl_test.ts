@@ -191,6 +191,23 @@ test("textures of elements' own come of pictures that are written", async ({ egl
   await writing;
 });
 
+test("a picture that elements send on comes back as the same texture", async ({ egl, gstreamer }) => {
+  await using pipeline = gstreamer.launch("appsrc name=in ! identity ! appsink name=out sync=false");
+  const writer = pipeline.source("in", imageInfo({ format: "RGBA", width: WIDTH, height: HEIGHT })).getWriter();
+  const picture = egl.image.allocate({ format: "RGBA", width: WIDTH, height: HEIGHT });
+  const name = (frame: Frame) => (frame.planes[0] as EglTensor).rawHandle.name;
+  egl.queue.fill(picture.planes[0] as EglTensor, [1, 0, 1, 1]);
+  await writer.write(picture as Frame);
+  const ended = picture[Symbol.asyncDispose]();
+  for await (using frame of pipeline.sink("out")) {
+    assertEquals([frame.target, name(frame)], [egl.image, name(picture)]);
+    assertEquals([...drawn(egl, frame.planes[0] as EglTensor).subarray(-4)], [255, 0, 255, 255]);
+    break;
+  }
+  await pipeline.stop();
+  await ended;
+});
+
 test("buffer() has a picture's own texture, which is in use until GStreamer lets go", async ({ egl, gstreamer }) => {
   const picture = egl.image.allocate({ format: "RGBA", width: WIDTH, height: HEIGHT });
   const buffer = gstreamer.buffer(picture);

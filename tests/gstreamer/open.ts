@@ -8,19 +8,19 @@ import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { assertEquals } from "@std/assert";
 import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
 import { until } from "../conformance/bytes.ts";
-import { withEmptyLedger } from "../unit/ledger.ts";
+import { type Expected, withEmptyLedger } from "../unit/ledger.ts";
 import { lacking } from "./lacking.ts";
 
 /** Why there is no GStreamer here; undefined where there is. */
 export const missing: string | undefined = lacking();
 
 /** A test that needs GStreamer, after which nothing of samepage's is left. */
-export function test(name: string, fn: () => void | Promise<void>): void {
+export function test(name: string, fn: () => void | Promise<void>, expected: Expected = {}): void {
   const ignore = missing !== undefined;
   Deno.test({
     name: ignore ? `${name} (not here: ${missing})` : name,
     ignore,
-    fn: withEmptyLedger(async () => await fn()),
+    fn: withEmptyLedger(async () => await fn(), expected),
   });
 }
 
@@ -55,10 +55,10 @@ export function testOpen(name: string, run: (open: Open) => void | Promise<void>
 }
 
 /** The same for what ends in the background, once GStreamer has let go. */
-export function testOfLateEnds(name: string, fn: () => void | Promise<void>): void {
+export function testOfLateEnds(name: string, fn: () => void | Promise<void>, expected: Expected = {}): void {
   test(name, async () => {
     const { alive } = ledger;
     await fn();
     await assertAlive(alive, "alive after the test");
-  });
+  }, expected);
 }

@@ -1,6 +1,9 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { host, MapperGraph } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
+import { SYMBOLS as ALLOCATORS } from "../../ffi/gst_allocators/symbols.ts";
+import { SYMBOLS as VIDEO } from "../../ffi/gst_video/symbols.ts";
+import { SYMBOLS } from "../../ffi/gstreamer/symbols.ts";
 import { gst, gstAllocators, gstApp, gstAudio, gstVideo } from "../../src/gstreamer/library.ts";
 import { bytesAt } from "../conformance/bytes.ts";
 import { test } from "./open.ts";
@@ -17,6 +20,14 @@ test("open() initializes once where two contexts are opened at a time", async ()
   const opened = await Promise.all([GStreamerContext.open(), GStreamerContext.open()]);
   for (const context of opened) context[Symbol.dispose]();
   assertEquals(gst().gst_is_initialized(), 1);
+});
+
+Deno.test("no function that copies behind a route's back is bound, nor what every allocator of a process would follow", () => {
+  const bound = [SYMBOLS, ALLOCATORS, VIDEO].flatMap((symbols) => Object.keys(symbols));
+  const wrong = bound.filter((name) =>
+    /^gst_buffer_(fill|extract|copy$)|_set_default$|^gst_video_frame_copy/.test(name)
+  );
+  assertEquals([wrong, bound.includes("gst_buffer_new")], [[], true]);
 });
 
 test("the libraries of pictures, sound, fds and appsink are of the build that is open", () => {

@@ -51,6 +51,26 @@ leaksTest(
 );
 
 leaksTest(
+  "frames that come back, are stopped with, and go round once more",
+  `
+      const info = imageInfo({ format: "NV12", width: 32, height: 16 });
+      await using first = gst.launch("appsrc name=in ! queue ! appsink name=out sync=false");
+      await using second = gst.launch("appsrc name=in ! identity ! appsink name=out sync=false");
+      for (let i = 0; i < 2; i++) {
+        const [from, to] = [first, second].map((pipeline) => pipeline.source("in", info).getWriter());
+        using picture = host.allocateFrame(info);
+        using mapped = graph.map(picture, gst, { access: "read" });
+        await from.write(mapped);
+        for await (using back of first.sink("out")) {
+          await to.write(back);
+          break;
+        }
+        for await (using back of second.sink("out")) break;
+        await Promise.all([first.stop(), second.stop()]);
+      }`,
+);
+
+leaksTest(
   "frames in memory of the program's, that outlive a pipeline, and a pipeline that is stopped while its elements wait",
   `
       const kept = [];

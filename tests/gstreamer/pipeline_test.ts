@@ -232,8 +232,8 @@ test("a failure of which the program hears nowhere is warned of at the end", asy
   let written: string | undefined;
   for (let pause = 200; written === undefined && pause < 30_000; pause *= 2) { // where the error has not come yet
     [written] = await warningsOf(async () => {
-      await using pipeline = gst.launch("videotestsrc ! identity error-after=5 sleep-time=5000 ! fakesink");
-      await pipeline.play();
+      await using pipeline = gst.launch(`videotestsrc ! identity error-after=5 sleep-time=${25 * pause} ! fakesink`);
+      if (!await pipeline.play().then(() => true, () => false)) return; // where it has come too early
       await sleep(pause);
     });
   }

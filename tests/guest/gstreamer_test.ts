@@ -123,6 +123,27 @@ test("a buffer whose caps have a modifier is a frame with that modifier", ({ gst
   assertEquals(frame.planes.map((plane) => plane.modifier), [modifier, modifier]);
 });
 
+test("buffers that were written come back out of a pipeline, and are kept until their frame ends", async ({ gst, graph }) => {
+  await using pipeline = gst.launch("appsrc name=in ! queue ! appsink name=out sync=false");
+  const writer = pipeline.source("in", NV12).getWriter();
+  const picture = dmabuf.allocateFrame(NV12) as Buffers;
+  {
+    using seen = graph.map(picture, host) as unknown as Pixels;
+    seen.planes[0].bytes().fill(7);
+  }
+  await writer.write(picture);
+  let isOver = false;
+  const ended = picture[Symbol.asyncDispose]().then(() => isOver = true);
+  for await (using back of pipeline.sink("out")) {
+    using seen = graph.map(back, host, { access: "read" }) as unknown as Pixels;
+    assertEquals([back.target, seen.planes[0].bytes({ access: "read" })[LUMA - 1]], [dmabuf, 7]);
+    break;
+  }
+  assertEquals(isOver, false);
+  await pipeline.stop();
+  await ended;
+});
+
 test("GStreamer keeps the buffers for as long as it likes: their frame's end waits", async ({ gst }) => {
   const picture = dmabuf.allocateFrame(NV12);
   const lent = new Owned(gst.buffer(picture));

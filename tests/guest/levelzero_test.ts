@@ -1,16 +1,26 @@
-// Level Zero's driver of the tests, where its dma-bufs are the kernel's: the chain from host memory to the device and back.
+// Level Zero's driver of the tests, where its dma-bufs are the kernel's: the chains from host memory and from FFmpeg's
+// surfaces to the device.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { host, LayoutError, MapperGraph } from "../../mod.ts";
-import { dmabuf } from "../../src/dmabuf/mod.ts";
+import { type Frame, host, LayoutError, MapperGraph } from "../../mod.ts";
+import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
+import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { LevelZeroContext } from "../../src/levelzero/mod.ts";
+import { VaapiContext } from "../../src/vaapi/mod.ts";
+import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
+import { value } from "../ffmpeg/open.ts";
 import { openFds } from "../gc.ts";
 import { behave, buildDriver, counts, DEVICE, setDrivers } from "../levelzero/drivers.ts";
 import { spirvOf } from "../levelzero/spirv.ts";
+import * as vaapi from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
 
 const missing = await buildDriver();
 if (missing === undefined) setDrivers();
+await buildFrames();
+if (await vaapi.buildDriver() === undefined) vaapi.useDriver();
+vaapi.behave();
+VaapiContext.open({ node: vaapi.NODE })[Symbol.dispose](); // what libraries open once, and keep
 
 function test(name: string, run: () => void | Promise<void>): void {
   guestTest(`levelzero: ${name}`, async () => {
@@ -67,4 +77,35 @@ test("device memory → dmabuf → host: the CPU sees what a kernel wrote, and t
   context.queue.read(memory, seen);
   assertEquals(seen, new Uint32Array(4096).map((_, i) => i >= 1024 && i < 2048 ? 9 : 7));
   assertThrows(() => memory.slice({ shape: [4097], dtype: "u32" }), LayoutError);
+});
+
+test("FFmpeg → VA-API → dma-buf → Level Zero: a kernel reads the surface that FFmpeg filled", () => {
+  using va = VaapiContext.open({ node: vaapi.NODE });
+  using ffmpeg = FFmpegContext.open({ on: va });
+  using context = LevelZeroContext.open({ device: DEVICE });
+  using graph = new MapperGraph([host, dmabuf, va, context]);
+  using program = context.program(spirvOf());
+  using add = program.kernel("add");
+  const device = ffmpeg.avDevice();
+  using made = CFrame.hardware(device, "vaapi", "nv12", 64, 32);
+  inC().unreference(device);
+  using from = CFrame.picture("nv12", 64, 32);
+  assertEquals(inC().transfer(made.pointer, from.pointer), 0);
+
+  using surface = ffmpeg.attach(made.pointer, { access: "read" });
+  using sum = context.usm.allocate({ kind: "shared", shape: [16, 64], dtype: "u8" });
+  {
+    using chroma = sum.slice({ shape: [16, 32, 2], dtype: "u8" });
+    using buffers = graph.map(surface, dmabuf, { access: "read" }) as unknown as Frame<DmaBufTensor>;
+    using onDevice = graph.map(buffers.planes[1], context.usm, { access: "read" }); // behind luma, in the same dma-buf
+    assertEquals([surface.target, buffers.route!.bytesMoved, onDevice.route.bytesMoved], [va, 0, 0]);
+    context.queue.copy(onDevice, chroma);
+  }
+  {
+    using words = sum.slice({ shape: [256], dtype: "u32" });
+    add.run({ groups: [4], groupSize: [64] }, [words, 0x01010101]);
+  }
+  using seen = graph.map(sum, host, { access: "read" });
+  assertEquals(seen.view()[3 * 64 + 9], value("nv12", 2, 4, 3) + 1);
+  assertEquals(context.bytesCopied, 0);
 });

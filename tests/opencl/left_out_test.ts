@@ -2,11 +2,15 @@
 import { driver, flushed, told } from "./external/simulated.ts"; // first: it taps the libraries
 import { simulated } from "./external/on_simulated.ts";
 import { Foreign, maker } from "./external/foreign.ts";
-import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { type Fence, host, ledger, MapperGraph, NativeCallError, Semaphore } from "@samepage/interop";
-import type { OpenCLContext } from "@samepage/interop/opencl";
+import type { OpenCLContext, OpenCLQueue } from "@samepage/interop/opencl";
+import type { Call, LineEvents } from "../../src/core/contract.ts";
+import { Line } from "../../src/core/device/line.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { Resource } from "../../src/core/life/resource.ts";
+import { ClLane } from "../../src/opencl/lane.ts";
+import { opencl } from "../../src/opencl/library.ts";
 import { open } from "./help.ts";
 
 /** The device of the simulated driver. */
@@ -147,3 +151,56 @@ simulated("more of them than the ring has room for", async (cl) => {
   await reached(signals.at(-1)!);
   assert(first.reached() && signals.every((fence) => fence.reached()));
 });
+
+simulated("kernels of a driver whose commands fail as one share an event", async (cl) => {
+  await using queue = cl.createQueue();
+  using line = openLine(cl, queue, true);
+  const before = events();
+  const fences = Array.from({ length: 16 }, () => line.line.submitRaw(KERNEL));
+  assertEquals(events(), before);
+  await reached(fences[7]); // by a marker behind all of them
+  assert(line.line.wasOver(fences[15].mark));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const gated = line.line.submitRaw(KERNEL, [host.signal(promise)]);
+  assertEquals(events(), before + 3, "the promise's, which the kernel holds as well, and its own");
+  const more = Array.from({ length: 100 }, () => line.line.submitRaw(KERNEL));
+  assertEquals(events(), before + 3 + 5, "every seventeenth has one");
+  resolve();
+  await reached(more[99]);
+  assert(gated.reached());
+  assertEquals(events(), before);
+});
+
+for (const failsAsOne of [true, false]) {
+  const which = failsAsOne ? "without events" : "with an event each";
+  simulated(`where the context is lost, kernels ${which} have failed, and end`, async (cl) => {
+    await using queue = cl.createQueue();
+    await using words = cl.allocate(BYTES);
+    const line = openLine(cl, queue, failsAsOne);
+    const fences = Array.from({ length: 20 }, () => line.line.submitRaw(KERNEL));
+    words.usedBy(fences[0]);
+    driver.isLost = true;
+    const lost = [NativeCallError, "-9999"] as const;
+    assertThrows(() => fences[19].reached(), ...lost);
+    assertThrows(() => fences[0].waitSync(), ...lost);
+    await assertRejects(() => fences[1].wait(), ...lost);
+    await assertRejects(() => words.finished(), ...lost);
+    assertThrows(() => line[Symbol.dispose](), ...lost);
+    driver.isLost = false;
+  });
+}
+
+/** A marker stands for a kernel, and takes the same. */
+const KERNEL: Call<ClLane> = {
+  fn: "clEnqueueMarkerWithWaitList",
+  call: ({ queue, waitCount, waitList, kernelSlot }) =>
+    opencl().clEnqueueMarkerWithWaitList(queue, waitCount, waitList, kernelSlot),
+};
+
+/** A line of its own on a queue. */
+function openLine({ driver }: OpenCLContext, { line: { lane }, resource }: OpenCLQueue, failsAsOne: boolean) {
+  const { context, failed } = driver;
+  const open = (events: LineEvents) => new ClLane({ context, queue: lane.queue, events, failed, failsAsOne });
+  const line = new Line<ClLane>({ driver, name: "kernels", owners: [resource], open });
+  return { line, [Symbol.dispose]: () => line.resource.dispose() };
+}

@@ -1,5 +1,5 @@
 /**
- * What Intel DL Streamer's mappers of Mats and UMats get wrong, by its numbers in facts/prior-art.md, as cases: 2, 3, 5,
+ * What Intel DL Streamer's mappers of Mats and UMats get wrong, by its numbers in docs/guides/dlstreamer.md, as cases: 2, 3, 5,
  * 13, 15 and 16.
  *
  * @module

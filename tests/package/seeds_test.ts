@@ -1,4 +1,4 @@
-// docs/seeds.md names files: each of them exists.
+// docs/seeds.md names files, and docs/guides/dlstreamer.md tests: each of them exists.
 
 import { assert, assertEquals } from "@std/assert";
 import { ROOT } from "./project.ts";
@@ -16,6 +16,18 @@ Deno.test("docs/seeds.md names only files that exist, and at least one for each 
     for (const path of paths) {
       const found = await Deno.stat(`${ROOT}/${path}`).catch(() => undefined);
       assert(found?.isFile, `${path} is not a file`);
+    }
+  }
+});
+
+Deno.test("docs/guides/dlstreamer.md names a test for each of the eighteen faults", async () => {
+  const text = await Deno.readTextFile(`${ROOT}/docs/guides/dlstreamer.md`);
+  const rows = Array.from(text.matchAll(/^\| (\d+)\. .*\| (`.*`): "(.*)"\s*\|$/gm));
+  assertEquals(rows.map(([, number]) => Number(number)), Array.from({ length: 18 }, (_, i) => i + 1));
+  for (const [, number, paths, name] of rows) {
+    for (const path of paths.replaceAll("`", "").split(", ")) {
+      const source = await Deno.readTextFile(`${ROOT}/${path}`);
+      assert(source.includes(name), `${number}: ${path} has no test "${name}"`);
     }
   }
 });

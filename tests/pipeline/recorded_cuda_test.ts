@@ -61,8 +61,8 @@ test(
     const [luma, chroma] = launches;
     assertEquals(numbers(luma.values), [WIDTH, WIDTH, WIDTH, HEIGHT, 0]);
     assertEquals(numbers(chroma.values), [WIDTH, WIDTH, WIDTH / 2, HEIGHT / 2, 1]);
-    const { gridDim_x, gridDim_y, blockDim_x, blockDim_y } = luma.config;
-    assertEquals([gridDim_x, gridDim_y, blockDim_x, blockDim_y], [20, 45, 32, 8]);
+    const { gridDimX, gridDimY, blockDimX, blockDimY } = luma.config;
+    assertEquals([gridDimX, gridDimY, blockDimX, blockDimY], [20, 45, 32, 8]);
   },
 );
 

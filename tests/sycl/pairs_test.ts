@@ -1,6 +1,16 @@
 /** SYCL's unified shared memory with OpenVINO, with OpenCL's, and lent by DLPack's struct. */
 import { assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, type Context, host, MapperGraph, type Tensor } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  type Context,
+  type Frame,
+  host,
+  type HostTensor,
+  MapperGraph,
+  type Tensor,
+} from "@samepage/interop";
+import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { OpenCLContext, type OpenCLUsmTensor } from "@samepage/interop/opencl";
 import { SyclContext, type SyclTensor } from "@samepage/interop/sycl";
@@ -61,6 +71,22 @@ for (const kind of ["host", "shared"] as const) {
     assertEquals([sycl.bytesCopied, ov.bytesCopied], [0, 0]);
   }, noOpenVINO);
 }
+
+test("map() gives SYCL a decoded picture, in the memory that FFmpeg decoded it into", async () => {
+  using sycl = open();
+  using ffmpeg = FFmpegContext.open();
+  using graph = new MapperGraph([host, ffmpeg, sycl]);
+  for await (using frame of ffmpeg.decode("examples/edges/photo.jpg")) {
+    using picture = graph.map(frame, host, { access: "read" }) as Frame<HostTensor>;
+    using mapped = graph.map(frame, sycl.usm, { access: "read" }) as Frame<SyclTensor>;
+    const [luma] = mapped.planes;
+    assertEquals([mapped.route!.bytesMoved, luma.address], [0, picture.planes[0].address]);
+    using copied = sycl.usm.allocate({ kind: "shared", shape: luma.shape, dtype: "u8" });
+    sycl.queue.copy(luma, copied);
+    using seen = graph.map(copied, host, { access: "read" });
+    assertEquals(seen.elements(), picture.planes[0].elements());
+  }
+});
 
 test("map() shares OpenVINO's memory with SYCL, whose device uses the host's", () => {
   using sycl = open();

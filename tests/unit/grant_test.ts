@@ -207,6 +207,13 @@ Deno.test(
     assertThrows(() => lent.conflicts("read"), DisposedError, "the blur was disposed");
     const reader = root.lend("read", 0, BYTES, "a reader");
     assertEquals(assertThrows(() => reader.conflicts("write"), AccessError).argument, "access");
+    const hints = (["write", "read-write"] as const).map((access) =>
+      assertThrows(() => root.conflicts(access), AccessError).hint
+    );
+    assertEquals(hints, [
+      "Dispose a reader first.",
+      'Dispose a reader first. Until then they can be read: { access: "read" }.',
+    ]);
     reader.finish();
     allocation.leave();
   }),

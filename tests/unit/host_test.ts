@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { MAP_ANONYMOUS, MAP_FIXED, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE } from "../../ffi/libc/constants.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { type LayoutInit, VENDOR_RULES } from "../../src/core/layout/layout.ts";
+import { type LayoutInit, region, VENDOR_RULES } from "../../src/core/layout/layout.ts";
 import type { DType } from "../../src/core/layout/dtype.ts";
 import { AccessError, ArgumentError, LayoutError, NativeCallError } from "../../src/core/errors.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
@@ -89,6 +89,27 @@ Deno.test(
     assertEquals(tensor.address - tensor.handle, 8n);
     assertEquals(tensor.layout.strides, [64, 4]);
     assertEquals(tensor.view().length, (64 + 12) / 4);
+  }),
+);
+
+Deno.test(
+  "elements() copies the elements alone, in the order of the shape",
+  withEmptyLedger(() => {
+    using image = host.allocate({ shape: [4, 5, 3], dtype: "u16", rowAlign: 64 });
+    image.view().forEach((_, i, all) => all[i] = i);
+    const numbers = Array.from({ length: 60 }, (_, i) => 32 * Math.floor(i / 15) + i % 15);
+    assertEquals(image.elements(), new Uint16Array(numbers));
+    using part = image.slice(region(image.layout, [1, 2, 1], [2, 1, 2]), { access: "read" });
+    assertEquals(part.elements(), new Uint16Array([39, 40, 71, 72]));
+    using turned = host.allocate({ shape: [2, 3], dtype: "f32", strides: [4, 8] });
+    turned.view().set([1, 2, 3, 4, 5, 6]);
+    const copy = turned.elements();
+    assertEquals(copy, new Float32Array([1, 3, 5, 2, 4, 6]));
+    copy.fill(0);
+    assertEquals(turned.view()[5], 6);
+    using taken = turned.slice(turned.layout);
+    assertThrows(() => turned.elements(), AccessError);
+    assertEquals(taken.elements()[3], 2);
   }),
 );
 

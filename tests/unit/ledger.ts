@@ -4,7 +4,7 @@ import { ledger } from "../../src/core/life/ledger.ts";
 export { warningsOf } from "../warnings.ts";
 
 /** What a test that quarantines memory on purpose expects. */
-interface Expected {
+export interface Expected {
   /** Bytes that are kept for good; none by default. */
   readonly quarantined?: number;
 }

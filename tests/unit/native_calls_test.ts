@@ -12,7 +12,6 @@ import {
   InteropError,
   NativeCallError,
 } from "@samepage/interop";
-import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../../src/core/checks.ts";
 import { ratioIn, rescaled } from "../../src/core/layout/ratio.ts";
 import { NativeCalls } from "../../src/core/life/native_calls.ts";
@@ -20,7 +19,7 @@ import { NativeObject } from "../../src/core/life/native_object.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import type { Undo } from "../../src/core/life/undo.ts";
 import { CallbackWords } from "../../src/core/native/callbacks.ts";
-import { type Loan, NativeKeep, NativeLoans } from "../../src/core/tensors/native_loans.ts";
+import { NativeKeep, NativeLoans } from "../../src/core/tensors/native_loans.ts";
 import { NativeSource } from "../../src/core/tensors/native_source.ts";
 import { runModule } from "../process.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
@@ -219,21 +218,22 @@ function call(callback: bigint, data: bigint): void {
 /** A sink that keeps frames, and what lets the oldest go. */
 function sinkOf() {
   const [loans, given] = [new NativeLoans("A library"), [] as (() => void)[]];
-  const keep = new NativeKeep<HostTensor>("Close the sink.");
-  const make = (lent: Frame<HostTensor>): Loan<Address> =>
-    loans.lend(lent, ([{ callback, data }]) => {
-      given.push(() => call(callback, data));
-      return data;
-    });
-  return { keep, make, letGo: () => given.shift()!() };
+  const keep = new NativeKeep("Close the sink.");
+  const lend = (frame: Frame<HostTensor>, refer?: (undo: Undo) => void) =>
+    keep.lend(frame, refer, (access) =>
+      loans.lend(frame, access, ([{ callback, data }]) => {
+        given.push(() => call(callback, data));
+        return data;
+      }));
+  return { keep, lend, letGo: () => given.shift()!() };
 }
 
 Deno.test(
   "NativeKeep.lend() lets bytes be read and not written, until the last reference is back",
   withEmptyLedger(async () => {
-    const { keep, make, letGo } = sinkOf();
+    const { keep, lend, letGo } = sinkOf();
     using frame = host.allocateFrame(GRAY);
-    keep.lend(frame, undefined, make);
+    lend(frame);
     assertEquals(keep.count, 1);
     using _read = frame.planes[0].slice(frame.planes[0].layout, { access: "read" });
     const error = assertThrows(() => frame.assertUsable("read-write"), AccessError);
@@ -249,11 +249,11 @@ Deno.test(
 Deno.test(
   "NativeKeep.lend() does not hold up the end of memory that the library has a reference to",
   withEmptyLedger(async () => {
-    const { keep, make, letGo } = sinkOf();
+    const { keep, lend, letGo } = sinkOf();
     const said: string[] = [];
     {
       await using frame = host.allocateFrame(GRAY);
-      keep.lend(frame, (undo) => undo.push(() => void said.push("unreferenced")), make);
+      lend(frame, (undo) => undo.push(() => void said.push("unreferenced")));
     }
     assertEquals([keep.count, said], [1, []]);
     letGo();
@@ -278,9 +278,9 @@ Deno.test(
 Deno.test(
   "an end that a sink holds up for seconds says what to do, once",
   withEmptyLedger(async () => {
-    const { keep, make, letGo } = sinkOf();
+    const { lend, letGo } = sinkOf();
     const frame = host.allocateFrame(GRAY);
-    keep.lend(frame, undefined, make);
+    lend(frame);
     const warnings = await warningsOf(async () => {
       const ended = frame[Symbol.asyncDispose]();
       await new Promise((resolve) => setTimeout(resolve, 2_500));
@@ -299,7 +299,8 @@ Deno.test("frames that a sink keeps let the process exit, unless it awaits their
       import { NativeKeep, NativeLoans } from "./src/core/tensors/native_loans.ts";
       const [loans, keep] = [new NativeLoans("A library"), new NativeKeep("Close the sink.")];
       const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 64, height: 4 }));
-      const { callback, data } = keep.lend(frame, undefined, (lent) => loans.lend(lent, ([block]) => block));
+      const { callback, data } = keep.lend(frame, undefined, (access) =>
+        loans.lend(frame, access, ([block]) => block));
       const type = { parameters: ["u64"], result: "void" };
       const post = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create(callback), type);
       ${end}

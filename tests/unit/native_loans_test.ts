@@ -1,11 +1,15 @@
 // What rooms of other frameworks have in common: loans of memory, spare objects, and what is known of recent frames.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import { host } from "@samepage/interop";
+import { host, ledger } from "@samepage/interop";
 import type { Address } from "../../ffi/address.ts";
 import { Spares } from "../../src/core/life/spares.ts";
 import { NativeLoans } from "../../src/core/tensors/native_loans.ts";
+import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "./ledger.ts";
+
+/** The memory of a flag that C has set is freed soon, and not at once. */
+const noFlag = () => until(() => ledger.alive["native.flag"] === undefined);
 
 /** Calls the function of C as the library's thread would. */
 function call(callback: bigint, data: bigint): void {
@@ -15,31 +19,27 @@ function call(callback: bigint, data: bigint): void {
 
 Deno.test(
   "a loan lasts until its block's function is called",
-  withEmptyLedger(() => {
+  withEmptyLedger(async () => {
     const loans = new NativeLoans("A library");
     using tensor = host.allocate({ shape: [16], dtype: "u8" });
-    const { object: [block], flags: [flag] } = loans.lend(tensor, (blocks) => blocks);
-    assertEquals([block.planes, loans.has(block.data), flag.isSet()], [tensor.described.planes, true, false]);
+    const block = loans.untilLetGo(tensor, (access) => loans.lend(tensor, access, ([one]) => one));
+    assertEquals([block.planes, loans.has(block.data), tensor.work.length], [tensor.described.planes, true, 1]);
     call(block.callback, block.data);
-    assertEquals([loans.has(block.data), flag.isSet()], [false, true]);
-    flag[Symbol.dispose]();
+    assertEquals([loans.has(block.data), tensor.resource.busy], [false, false]);
+    await noFlag();
   }),
 );
 
 Deno.test(
   "a second loan of the same memory does not wait for the first",
-  withEmptyLedger(() => {
+  withEmptyLedger(async () => {
     const loans = new NativeLoans("A library");
     using tensor = host.allocate({ shape: [16], dtype: "u8" });
     const given = [1, 2].map(() => {
-      const { object: [block], flags: [flag] } = loans.lend(tensor, (blocks) => blocks);
-      tensor.resource.usedBy(flag.fence());
-      return { ...block, flag };
+      return loans.untilLetGo(tensor, (access) => loans.lend(tensor, access, ([block]) => block));
     });
-    for (const { callback, data, flag } of given) {
-      call(callback, data);
-      flag[Symbol.dispose]();
-    }
+    for (const { callback, data } of given) call(callback, data);
+    await noFlag();
   }),
 );
 
@@ -50,7 +50,7 @@ Deno.test(
     using tensor = host.allocate({ shape: [16], dtype: "u8" });
     let lent = 0n;
     const make = () =>
-      loans.lend(tensor, ([{ data }]) => {
+      loans.lend(tensor, "read", ([{ data }]) => {
         lent = data;
         throw new Error("no memory");
       });

@@ -158,6 +158,18 @@ driverTest("an export that fails after it has made fds leaves none", ["separate"
   assertOpenFds(before);
 });
 
+driverTest(
+  "an export that describes other objects than it made is refused, and leaves no fd",
+  ["separate"],
+  ({ va }) => {
+    using surface = va.allocateFrame(picture("YV12"));
+    const before = openFds();
+    behave("separate", "export-lies");
+    assertThrows(() => va.exportFds(surface), NativeCallError, "The driver reports 3 planes of YV12 in 3 objects.");
+    assertOpenFds(before);
+  },
+);
+
 driverTest("work of the device is a fence, and everything waits for it", [], async ({ graph, va }) => {
   using surface = va.allocateFrame(picture("NV12"));
   behave("busy");

@@ -6,8 +6,9 @@ const LOCATION: [string, string][] = [["location_type", "location.type"], ["loca
 
 /**
  * CUDA's driver: what the runtime does not offer, or not alike in 12 and 13, which export different functions under the
- * name of cudaMemPrefetchAsync, for instance. The names are those that libcuda exports (`_v2`), of which cuda.h's
- * macros make the plain ones. What is newer than 12.0 is optional.
+ * name of cudaMemPrefetchAsync, for instance; and what is submitted all the time, which takes its context from the stream
+ * here, and from the thread there. The names are those that libcuda exports (`_v2`), of which cuda.h's macros make the
+ * plain ones. What is newer than 12.0 is optional.
  */
 export const cudaDriver: Library = {
   ...cuda,
@@ -50,9 +51,13 @@ export const cudaDriver: Library = {
     { name: "cuMemImportFromShareableHandle", address: ["osHandle"] }, // a file descriptor
     "cuMemGetAllocationPropertiesFromHandle",
 
+    "cuWaitExternalSemaphoresAsync",
+    "cuSignalExternalSemaphoresAsync",
+
     "cuLibraryGetModule",
     { name: "cuKernelGetParamInfo", optional: true },
     { name: "cuKernelGetName", optional: true },
+    { name: "cuLaunchKernelEx", address: ["config", "kernelParams", "extra"] },
   ],
   byValue: ["CUmemLocation"],
   constants: [
@@ -91,6 +96,23 @@ export const cudaDriver: Library = {
         ["allocFlags_compressionType", "allocFlags.compressionType"],
         ["allocFlags_gpuDirectRDMACapable", "allocFlags.gpuDirectRDMACapable"],
         ["allocFlags_usage", "allocFlags.usage"],
+      ],
+    },
+    {
+      type: "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS",
+      as: "CUexternalSemaphoreSignalParams",
+      fields: [["fence_value", "params.fence.value"], "flags"],
+    },
+    {
+      type: "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS",
+      as: "CUexternalSemaphoreWaitParams",
+      fields: [["fence_value", "params.fence.value"], "flags"],
+    },
+    {
+      type: "CUlaunchConfig",
+      fields: [
+        ...["gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"],
+        ...["sharedMemBytes", "hStream", "attrs", "numAttrs"],
       ],
     },
   ],

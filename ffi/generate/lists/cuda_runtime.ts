@@ -101,8 +101,6 @@ const EXTERNAL: readonly (string | FunctionEntry)[] = [
   "cudaFreeMipmappedArray",
   "cudaDestroyExternalMemory",
   "cudaImportExternalSemaphore",
-  "cudaSignalExternalSemaphoresAsync",
-  "cudaWaitExternalSemaphoresAsync",
   "cudaDestroyExternalSemaphore",
 ];
 
@@ -116,7 +114,6 @@ const KERNELS: readonly (string | FunctionEntry)[] = [
   { name: "cudaFuncGetAttributes", address: ["func"] },
   { name: "cudaFuncSetAttribute", address: ["func"] },
   { name: "cudaLaunchKernel", address: ["func"] },
-  { name: "cudaLaunchKernelExC", address: ["config", "func", "args"] },
 ];
 
 const CONSTANTS: readonly ConstantGroup[] = [
@@ -291,14 +288,8 @@ const STRUCTS: readonly (string | ClassEntry)[] = [
     type: "struct cudaExternalSemaphoreHandleDesc",
     fields: ["type", ["handle", "handle.win32.handle"], ["handle_name", "handle.win32.name"], "flags"],
   },
-  { type: "struct cudaExternalSemaphoreSignalParams", fields: [["fence_value", "params.fence.value"], "flags"] },
-  { type: "struct cudaExternalSemaphoreWaitParams", fields: [["fence_value", "params.fence.value"], "flags"] },
 
   "dim3",
-  {
-    type: "cudaLaunchConfig_t",
-    fields: [...dim3("gridDim"), ...dim3("blockDim"), "dynamicSmemBytes", "stream", "attrs", "numAttrs"],
-  },
   {
     type: "struct cudaFuncAttributes",
     fields: [

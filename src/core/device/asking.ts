@@ -1,4 +1,5 @@
 import { warn } from "../errors.ts";
+import { libc } from "../native/libc.ts";
 import { nextTurn, sleepSync } from "../pace.ts";
 
 /** Milliseconds for which it is asked as fast as the event loop turns: a busy side reports within microseconds. */
@@ -9,7 +10,10 @@ const IDLE_MS = 1;
 
 /** Until the next question: a turn of the event loop, some 3 µs, or a millisecond once the busy time is over. */
 export function pause(busyUntil: number, keepsAlive = true): Promise<void> {
-  if (performance.now() < busyUntil) return nextTurn();
+  if (performance.now() < busyUntil) {
+    libc().sched_yield(); // the busy side may be another thread on this core
+    return nextTurn();
+  }
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, IDLE_MS);
     if (!keepsAlive) Deno.unrefTimer(timer);

@@ -1,7 +1,7 @@
 import type { Driver, LineEvents, Lines, Sync } from "../contract.ts";
 import type { AccessError } from "../errors.ts";
 import type { Fence } from "./fence.ts";
-import { blockingPause, polled } from "./asking.ts";
+import { blockingPause, polled, polledAside } from "./asking.ts";
 import { Resource } from "../life/resource.ts";
 import { Line, type LineInit } from "./line.ts";
 
@@ -21,8 +21,8 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines, 
   block(): void;
   /** The same without blocking. */
   wait(): Promise<void>;
-  /** False if `wait` takes no thread: then any number of them are in flight. */
-  readonly takesThread?: false;
+  /** The same without keeping the process alive. Such work is other code's, and takes no thread here. */
+  waitAside?(): Promise<void>;
   /** How lines of other drivers wait for it on their devices, where they can. */
   readonly shown?: Pick<Sync, "exports" | "export">;
   /** Gives back what it holds. */
@@ -50,7 +50,6 @@ class Polled implements ForeignWork {
   readonly error: ForeignWork["error"];
   readonly name: string;
   readonly fn: string;
-  readonly takesThread = false;
   readonly #work: PolledWork;
   #pause: (() => void) | undefined;
 
@@ -79,6 +78,10 @@ class Polled implements ForeignWork {
 
   wait(): Promise<void> {
     return polled(() => this.isOver());
+  }
+
+  waitAside(): Promise<void> {
+    return polledAside(() => this.isOver());
   }
 }
 
@@ -121,7 +124,7 @@ const LINES: Lines<Lane> = {
   waitElsewhere: ({ work }) => work.wait(),
 };
 
-const WITHOUT_THREAD: Lines<Lane> = { ...LINES, takesThread: false };
+const ASIDE: Lines<Lane> = { ...LINES, takesThread: false, waitAside: ({ work }) => work.waitAside!() };
 
 const NO_USES: readonly never[] = [];
 
@@ -132,7 +135,7 @@ function done(): number {
 /** Such work as a fence: the only mark of a line of its own. */
 export function fenceOf(work: ForeignWork): Fence {
   const { fn, gate, shown } = work;
-  const base = work.takesThread === undefined ? LINES : WITHOUT_THREAD;
+  const base = work.waitAside === undefined ? LINES : ASIDE;
   const lines: Lines<Lane> = gate === undefined && shown === undefined ? base : {
     ...base,
     ...(gate === undefined ? {} : { gate }),

@@ -102,6 +102,7 @@ export class Sizes {
     if (like !== undefined && length !== like.length) {
       throw this.wrong("", `expected the ${like.length} dimensions of ${like.#argument}, got ${length}.`);
     }
+    if (this.#has(given)) return;
     for (let i = 0; i < 3; i++) {
       const size: number = i < length ? given[i] : 1;
       if (i < length && !(Number.isInteger(size) && size >= this.#least && size <= this.#most[i])) {
@@ -112,6 +113,13 @@ export class Sizes {
       this.#halves[2 * i + 1] = size / 2 ** 32;
     }
     this.length = length;
+  }
+
+  /** Are these the sizes that were taken last? Most launches of a kernel are alike. */
+  #has(given: readonly number[]): boolean {
+    if (given.length !== this.length) return false;
+    for (let i = 0; i < given.length; i++) if (given[i] !== this.#sizes[i]) return false;
+    return true;
   }
 
   /** Throws if there are more items than `most`: `"1025 threads are more than the 1024 that a block may have"`. */

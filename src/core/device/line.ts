@@ -149,7 +149,7 @@ export class Line<L = any> extends Printed implements LineEvents {
   submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
     let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive && !call.blocks;
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
-    if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
+    if (!ready) this.#prepare(uses, after, call.blocks ?? false);
     if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);
     return this.#submit(uses, call);
   }
@@ -157,7 +157,7 @@ export class Line<L = any> extends Printed implements LineEvents {
   /** For memory without a tensor (an unmap, a proof). The line has to be open. The caller records the fence. */
   submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
     this.#assertOpen();
-    if (behind.length > 0 || call.blocks) this.#orTakeBack(() => this.#prepareRaw(call, behind));
+    if (behind.length > 0 || call.blocks) this.#prepareRaw(call, behind);
     this.#submit(NO_USES, call);
     return this.fence();
   }
@@ -281,8 +281,13 @@ export class Line<L = any> extends Printed implements LineEvents {
     return mark <= this.#over;
   }
 
-  /** The slow path of {@link submit}: checks with their errors, waits, views. */
+  /** The slow path of {@link submit}: a method of its own, because a function that makes closures allocates when it begins. */
   #prepare(uses: readonly Use[], after: readonly Fence[], blocks: boolean): void {
+    this.#orTakeBack(() => this.#prepareUses(uses, after, blocks));
+  }
+
+  /** Checks with their errors, waits, views. */
+  #prepareUses(uses: readonly Use[], after: readonly Fence[], blocks: boolean): void {
     this.resource.assertLive();
     assertUsable(uses);
     for (const { line, mark } of after) {
@@ -298,10 +303,12 @@ export class Line<L = any> extends Printed implements LineEvents {
   }
 
   #prepareRaw(call: Call<L>, behind: readonly Fence[]): void {
-    for (const { line, mark } of behind) {
-      if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
-    }
-    if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
+    this.#orTakeBack(() => {
+      for (const { line, mark } of behind) {
+        if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
+      }
+      if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
+    });
   }
 
   #submit(uses: readonly Use[], call: Call<L>): number {

@@ -118,15 +118,9 @@ export class LineSync {
     return imported;
   }
 
-  /** Submits a signal behind all commands so far. */
-  signal(imported: unknown, value: bigint): { readonly mark: number } {
-    return this.#line.submitRaw(this.#sync!.signal!([imported], [value]));
-  }
-
-  /** Submits a wait for a signal of another line: a command of its own, since the next one may be refused, and would take it along. */
-  wait(imported: unknown, value: bigint, { line, mark }: { readonly line: SyncedLine; readonly mark: number }): void {
-    this.#line.standBehind(line, mark);
-    this.#line.submitRaw(this.#sync!.waiting!([imported], [value]));
+  /** A command that signals an import, or waits for it; a timeline with its value. */
+  callOf(to: "signal" | "waiting", imported: unknown, value: bigint = 1n): Call {
+    return this.#sync![to]!([imported], [value]);
   }
 
   /** The commands up to a mark are over. */
@@ -210,7 +204,7 @@ export class LineSync {
     const before = other.submitted;
     let mark: number;
     try {
-      mark = other.sync.signal(shared.signals, value).mark;
+      mark = other.submitRaw(other.sync.callOf("signal", shared.signals, value)).mark;
     } catch (error) {
       if (other.submitted > before) this.#giveUp(other, shared);
       throw error;

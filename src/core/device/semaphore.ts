@@ -1,5 +1,6 @@
 import { Printed } from "../printed.ts";
 import { type Names, object, optionsIn, unexpected } from "../argument.ts";
+import type { Call } from "../contract.ts";
 import { AccessError, ArgumentError } from "../errors.ts";
 import { finalizers } from "../life/finalizers.ts";
 import { NativeObject } from "../life/native_object.ts";
@@ -26,6 +27,12 @@ export interface SemaphoreExporter {
   readonly resource: Resource;
   /** Its maker. */
   readonly semaphores: SemaphoreMaker;
+}
+
+/** The newest wait of a line. */
+interface Wait {
+  readonly waiter: Line;
+  mark: number;
 }
 
 /** A line of work, or what has one: a context with a default queue, a queue, a stream. */
@@ -66,8 +73,8 @@ export class Semaphore extends NativeObject {
   readonly #parts = new Map<Line, SemaphoreIn>();
   #value = 0n;
   #signalled: Fence | undefined;
-  /** The mark of the newest wait of each line; no mark ever reaches one that failed. */
-  readonly #waits = new Map<Line, number>();
+  /** The newest wait of each line; no mark ever reaches one that failed. */
+  readonly #waits: Wait[] = [];
 
   private constructor(exporter: SemaphoreExporter, kind: SemaphoreType, native: NativeSemaphore) {
     super();
@@ -168,32 +175,39 @@ export class Semaphore extends NativeObject {
     const imported = sync.take(this.#native.export(), undo);
     this.resource.undo.push(...undo);
     this.resource.dependOn(line.resource);
+    const callOf = (to: "signal" | "waiting") => {
+      let once: Call | undefined; // a binary one has no values
+      return () =>
+        this.kind === "timeline" ? sync.callOf(to, imported, this.#value) : once ??= sync.callOf(to, imported);
+    };
+    const [signal, wait] = [callOf("signal"), callOf("waiting")];
     return new SemaphoreIn({
       name: `${this.resource.name} in ${line.name}`,
-      signal: () => this.#signal(line, imported),
-      wait: () => this.#wait(line, imported),
+      signal: () => this.#signal(line, signal),
+      wait: () => this.#wait(line, wait),
     });
   }
 
-  #signal(line: Line, imported: unknown): Fence {
+  #signal(line: Line, callOf: () => Call): Fence {
     this.resource.assertLive();
     line.resource.assertLive();
     if (this.kind === "binary") this.#assertFree(line);
     else this.#assertNext(line);
-    const value = this.kind === "binary" ? 1n : this.#value + 1n;
     const before = line.submitted;
+    const last = this.#value;
+    this.#value = this.kind === "binary" ? 1n : last + 1n;
     try {
-      line.sync.signal(imported, value);
-    } finally {
-      if (line.submitted > before) this.#submitted(line.fence(), value); // also one that could not be flushed
+      return this.#submitted(line.submitRaw(callOf()));
+    } catch (error) {
+      if (line.submitted > before) this.#submitted(line.fence()); // it could not be flushed
+      else this.#value = last;
+      throw error;
     }
-    return this.#signalled!;
   }
 
-  #submitted(signal: Fence, value: bigint): void {
-    this.#value = value;
-    this.#signalled = signal;
-    this.resource.usedBy(signal);
+  #submitted(signal: Fence): Fence {
+    this.resource.work.add(signal);
+    return this.#signalled = signal;
   }
 
   /** Throws unless the last signal was waited for, and the new one comes behind that wait. */
@@ -204,7 +218,8 @@ export class Semaphore extends NativeObject {
         hint: "Submit the wait first, or make one more semaphore.",
       });
     }
-    for (const [waiter, mark] of this.#waits) {
+    for (let i = 0; i < this.#waits.length; i++) {
+      const { waiter, mark } = this.#waits[i];
       if (isAfter(line, waiter, mark)) continue;
       throw new AccessError(`the wait of ${waiter.name} for the last signal may not be over.`, {
         api: "core",
@@ -225,7 +240,8 @@ export class Semaphore extends NativeObject {
 
   /** Throws unless a wait comes behind the earlier ones: it could take an earlier signal, and that wait would never end. */
   #assertNextWait(line: Line): void {
-    for (const [waiter, mark] of this.#waits) {
+    for (let i = 0; i < this.#waits.length; i++) {
+      const { waiter, mark } = this.#waits[i];
       if (isAfter(line, waiter, mark)) continue;
       throw new AccessError(
         `the wait of ${waiter.name} for an earlier signal may not be over, and this one could take it.`,
@@ -237,7 +253,7 @@ export class Semaphore extends NativeObject {
     }
   }
 
-  #wait(line: Line, imported: unknown): void {
+  #wait(line: Line, callOf: () => Call): void {
     this.resource.assertLive();
     line.resource.assertLive();
     const signal = this.#signalled;
@@ -258,11 +274,13 @@ export class Semaphore extends NativeObject {
       this.#assertNextWait(line);
       this.#signalled = undefined;
     }
-    this.#waits.set(line, Infinity); // where it fails, it is unknown whether the driver has made the wait
-    line.sync.wait(imported, this.#value, signal);
-    const fence = line.fence();
-    this.#waits.set(line, fence.mark);
-    this.resource.usedBy(fence);
+    let last = this.#waits.find(({ waiter }) => waiter === line);
+    if (last === undefined) this.#waits.push(last = { waiter: line, mark: 0 });
+    last.mark = Infinity; // where it fails, it is unknown whether the driver has made the wait
+    line.standBehind(signal.line, signal.mark);
+    const fence = line.submitRaw(callOf()); // by itself: the next command may be refused, and would take the wait along
+    last.mark = fence.mark;
+    this.resource.work.add(fence);
   }
 }
 

@@ -2,13 +2,13 @@ import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { aKind, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
-import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
+import { AccessError, ArgumentError, reasonOf, throwAll, withRemedy } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
 import { isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
-import { Mapped } from "../tensors/mapped.ts";
+import { lentBy, Mapped } from "../tensors/mapped.ts";
 import { ask, isStep, linesInWords, make, type Mapper, type ProbedStep } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, type Undo, unwind } from "../life/undo.ts";
@@ -369,11 +369,6 @@ function probeNow(
   throw noRoute(source.name, nameOf(target), [step]);
 }
 
-function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
-  if (grants.length === 1) return [grants[0].lend(access, grants[0].start, grants[0].end, name)];
-  return grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
-}
-
 /**
  * True if no device can wait for these bytes to come back: the commands are not submitted yet, because they stand behind
  * another context's work, or a later step.
@@ -416,10 +411,19 @@ function noSource(given: unknown): ArgumentError {
 }
 
 function hintForSource(given: unknown): string {
+  if (isOfWebGpu(given)) return OF_WEBGPU;
   if (isBytes(given)) return OF_BYTES;
   if (isContext(given)) return "It is a context: graph.map(tensor, context).";
   return "Pass the tensor itself, not its handle or view.";
 }
+
+/** By its class, which code of other realms has too. */
+function isOfWebGpu(given: unknown): boolean {
+  return /^a GPU/.test(aKind(given));
+}
+
+const OF_WEBGPU = "Nothing of WebGPU's is shared in place: a GPUBuffer has no handle that JavaScript sees. " +
+  "Others can write a mapped range of one, by host.wrap(pointer), before unmap() copies it to the GPU.";
 
 function notInGraph(context: Context, argument: string): ArgumentError {
   return new ArgumentError(`${contextInWords(context)} is not in this graph.`, {
@@ -445,10 +449,11 @@ function noList({ api }: Context): ArgumentError {
   return new ArgumentError(what, { api: "core", argument: "contexts" });
 }
 
-function noTarget(given: unknown): ArgumentError {
+function noTarget(given: unknown): unknown {
   const { targets, name } = (given ?? {}) as Partial<Context>;
   if (!Array.isArray(targets)) {
-    return unexpected("target", "a context, or one of its targets, such as cl.svm or cv.mat", given);
+    const error = unexpected("target", "a context, or one of its targets, such as cl.svm or cv.mat", given);
+    return isOfWebGpu(given) ? withRemedy(error, OF_WEBGPU) : error;
   }
   const kinds = (targets as readonly Target[]).map(({ kind }) => kind).join(", ");
   const what = `target: ${name} has several kinds of memory: pass one of them (${kinds}).`;

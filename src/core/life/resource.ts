@@ -18,7 +18,7 @@ import {
 } from "./ending.ts";
 import { NOWHERE, originInWords, originOf } from "./finalizers.ts";
 import type { Undo } from "./undo.ts";
-import { drive, driveIfOver, driveInBackground, driveSync, isAwaited } from "./waiting.ts";
+import { drive, driveIfOver, driveInBackground, driveSync, isAwaited, waitPatiently } from "./waiting.ts";
 
 /**
  * The end of life: `live` → `closing` (its dependents and lends end) → `returning` (its bytes are on their way back; it
@@ -361,6 +361,6 @@ export class Resource extends Printed {
   /** The same as `settle` without blocking the event loop. The bytes keep a failure. */
   async settleAsync(): Promise<void> {
     if (this.state === "live") await this.#madeFor?.settleAsync();
-    else await driveInBackground(this);
+    else await driveInBackground(this, waitPatiently);
   }
 }

@@ -67,7 +67,7 @@ export async function drive(resource: Resource, wait = (fence: Fence) => fence.w
     } else {
       ended = endedWait(obstacle);
       try {
-        await wait(obstacle);
+        await outwaited(wait(obstacle), resource);
       } catch (error) {
         ended.errors.push(error);
       }
@@ -80,8 +80,9 @@ export async function drive(resource: Resource, wait = (fence: Fence) => fence.w
  * process alive: native code may have to let go first.
  */
 function outwaited(hold: Promise<void>, resource: Resource): Promise<void> {
-  const { awaited, wayOut, name } = resource;
-  if (!awaited || wayOut === undefined) return hold;
+  const { awaited, name } = resource;
+  const wayOut = awaited ? resource.wayOut : undefined;
+  if (wayOut === undefined) return hold;
   let times = 0;
   const timer = setInterval(() => {
     if (++times === 1) warn(`the end of ${name} has been waiting for seconds. ${wayOut}`);
@@ -90,8 +91,8 @@ function outwaited(hold: Promise<void>, resource: Resource): Promise<void> {
 }
 
 /** Drives it in the background. The bytes keep the failures for their next user, unless a `disposeAsync` reports them. */
-export async function driveInBackground(resource: Resource): Promise<void> {
-  await drive(resource, waitPatiently);
+export async function driveInBackground(resource: Resource, wait = waitAside): Promise<void> {
+  await drive(resource, wait);
   if (!resource.awaited) keepFailures(resource);
 }
 
@@ -161,6 +162,13 @@ export async function waitPatiently(fence: Fence): Promise<void> {
   }
   if (line.wasOver(mark)) return line.raise(mark);
   await fence.wait();
+}
+
+/** The same where the program may end before: other code may hold the bytes for as long as the process lasts. */
+async function waitAside(fence: Fence): Promise<void> {
+  const { driver: { lines }, lane } = fence.line;
+  await lines.waitAside?.(lane);
+  await waitPatiently(fence);
 }
 
 function ask(): void {

@@ -1,4 +1,4 @@
-import { type Access, covers, writes } from "./access.ts";
+import { type Access, covers, reads, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
 import { type Placed, Ranges } from "./ranges.ts";
@@ -188,6 +188,11 @@ export class Grant {
     if (lends.size > 0) this.#mayKeep(lends);
   }
 
+  /** @internal True for bytes that another owner has lent to other code, and keeps until that has released them. */
+  get isOnLoan(): boolean {
+    return this.allocation.lends.some(this.start, this.end, "all", ({ resource }) => resource!.held);
+  }
+
   /** Other code that was lent bytes for reading may hand them on for writing: then the loan is not {@link loan}. */
   #mayKeep(lends: Ranges<Grant>): void {
     lends.some(this.start, this.end, "all", (lent) => {
@@ -198,11 +203,21 @@ export class Grant {
     });
   }
 
-  /** For a loan to other code that is not over: who may keep it until then. */
+  /**
+   * For a loan to other code that is not over: who may keep it until then. Its lender, and what that was lent from, cannot
+   * end before it.
+   */
   get #keeper(): Grant | undefined {
-    if (this.#keepers.length === 0) return undefined;
-    const keeper = this.#keepers.find((one) => !one.#ended && !one.returning);
-    return keeper !== undefined && this.resource!.busy ? keeper : undefined;
+    let keeper: Grant | undefined;
+    if (this.#keepers.length > 0 && this.resource!.busy) {
+      keeper = this.#keepers.find((one) => !one.#ended && !one.returning);
+    }
+    if (keeper !== undefined || this.lendsNothing) return keeper;
+    this.#lends!.some(this.start, this.end, "all", (lent) => {
+      if (lent.isWithin(this)) keeper = lent.#keeper; // owners of one block share their lends
+      return keeper !== undefined;
+    });
+    return keeper;
   }
 
   /**
@@ -337,7 +352,9 @@ export class Grant {
     const purpose = this.resource?.purpose.name ?? this.holder;
     const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;
     const it = own === this.holder ? own : "that";
-    const hint = this.resource?.wayOut ?? (own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`);
+    const first = own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`;
+    const among = writes(this.access) || !reads(access) ? "" : ' Until then they can be read: { access: "read" }.';
+    const hint = this.resource?.wayOut ?? `${first}${among}`;
     return new AccessError(
       `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
       { api: "core", hint },

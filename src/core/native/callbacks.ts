@@ -27,6 +27,8 @@ const CHUNK = 16 * PAGE;
 export interface CallbackMemory {
   readonly address: Address;
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The same bytes. */
+  readonly view: DataView<ArrayBuffer>;
 }
 
 /** Pieces without an owner, by length. A Worker that is terminated leaves its own mapped: C may still write to them. */
@@ -70,13 +72,23 @@ export class CallbackWords {
   }
 }
 
+/** Where pieces lie: from the first byte to the one after the last. */
+const chunks: (readonly [start: bigint, end: bigint])[] = [];
+
+/** True for an address in memory that {@link takeCallbackMemory} returns. */
+export function isCallbackMemory(address: bigint): boolean {
+  return chunks.some(([start, end]) => start <= address && address < end);
+}
+
 function newPieces(length: number): CallbackMemory[] {
   const byteLength = Math.max(CHUNK, length);
   const chunk = mapPages(NULL, byteLength);
+  chunks.push([chunk, chunk + BigInt(byteLength)]);
   const { buffer } = bytesAt(chunk, byteLength, "libc", []);
   return Array.from({ length: byteLength / length }, (_, i) => {
     const at = i * length;
-    return { address: chunk + BigInt(at) as Address, bytes: new Uint8Array(buffer, at, length) };
+    const [bytes, view] = [new Uint8Array(buffer, at, length), new DataView(buffer, at, length)];
+    return { address: chunk + BigInt(at) as Address, bytes, view };
   });
 }
 

@@ -110,6 +110,16 @@ export function probePages(
       throw new ArgumentError(`${argument}: ${what}`, { api, fn: "process_vm_readv", argument, hint });
     }
   }
+  assertOccupied(address, byteLength, api, argument);
+}
+
+/** No kernel is asked. @throws {ArgumentError} if a tensor was there, and has been disposed. */
+export function assertOccupied(
+  address: Address,
+  byteLength: number,
+  api: string = "host",
+  argument: string = "pointer",
+): void {
   if (!isVacant(address, byteLength)) return;
   throw new ArgumentError(`${argument}: a tensor was at 0x${address.toString(16)}, and has been disposed.`, {
     api,

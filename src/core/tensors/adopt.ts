@@ -309,11 +309,12 @@ class Adopted implements BlockOwner {
   }
 
   /** A tensor over a block that others have made. */
-  #holdWith({ undo }: Resource, allocation: Allocation): void {
+  #holdWith({ undo, grants: [grant] }: Resource, allocation: Allocation): void {
     this.#holds++;
     const untilFreed = () => allocation.beforeFree((fate) => this.free(fate));
     if (!this.owner.isReference) return untilFreed();
-    undo.push(() => allocation.escaped || allocation.unseen ? untilFreed() : this.free("unused"));
+    const isReached = () => (allocation.escaped || allocation.unseen) && !grant.isOnLoan;
+    undo.push(() => isReached() ? untilFreed() : this.free("unused"));
   }
 
   /** Where a block lies: as met with another plane, in memory that samepage knows, or by itself. */

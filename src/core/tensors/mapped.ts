@@ -379,3 +379,9 @@ function peersOf(mapped: Mapped): readonly Grant[] {
   const blocks = mapped.grants.map(({ allocation }) => allocation);
   return grants.flatMap((grant) => blocks.includes(grant.allocation) ? grant.busyPeers : NOBODY);
 }
+
+/** Lends all of its bytes. */
+export function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
+  if (grants.length === 1) return [grants[0].lend(access, grants[0].start, grants[0].end, name)];
+  return grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
+}

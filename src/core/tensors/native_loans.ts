@@ -4,12 +4,11 @@ import type { Line } from "../device/line.ts";
 import { Signal } from "../device/native_flag.ts";
 import type { Work } from "../device/work.ts";
 import { messageOf, warn } from "../errors.ts";
+import { Resource } from "../life/resource.ts";
 import { allOrNothing, shortList, type Undo, undoAll, undone } from "../life/undo.ts";
-import { writes } from "../memory/access.ts";
+import { type Access, writes } from "../memory/access.ts";
 import type { DescribedPlane } from "./described.ts";
-import { type Frame, planesOf } from "./frame.ts";
-import type { Mapped } from "./mapped.ts";
-import type { Tensor } from "./tensor.ts";
+import { lentBy, type Mapped } from "./mapped.ts";
 
 /** What lies in one block of memory that native code gets, and the function by which it gives its reference back. */
 export interface LoanedBlock {
@@ -24,11 +23,8 @@ export interface LoanedBlock {
 export interface Loan<R> {
   readonly object: R;
   /** One for each block: set once native code needs it no more. The caller ends them. */
-  readonly flags: readonly LoanFlag[];
+  readonly flags: readonly Signal[];
 }
-
-/** What a `NativeFlag` has, without its finalizer: a loan is not forgotten. */
-export type LoanFlag = Pick<Signal, "fence" | "isSet" | typeof Symbol.dispose>;
 
 const NONE_LENT: readonly Signal[] = [];
 
@@ -38,7 +34,7 @@ const NONE_LENT: readonly Signal[] = [];
  */
 export class NativeLoans {
   readonly #library: string;
-  /** The blocks that may not be back yet. */
+  /** The blocks of objects that programs got, which may not be back yet. */
   #lent: readonly Signal[] = NONE_LENT;
 
   /** @param library who has the references, as messages name it */
@@ -48,7 +44,7 @@ export class NativeLoans {
 
   /**
    * Has native code make an object over a tensor or a frame. Work in flight is over before that; for other loans of the
-   * same memory the library itself has an order. Whoever calls this keeps the memory until the flags are set: `usedBy`.
+   * same memory the library itself has an order. Whoever calls this keeps the memory until the flags are set.
    *
    * @param blocks the planes that come back together: those of one block of memory, unless given
    * @param make makes the object. What it puts on the list is undone where it fails: that gives the references back
@@ -57,10 +53,10 @@ export class NativeLoans {
    */
   lend<R>(
     given: Mapped,
+    access: Access,
     make: (blocks: readonly LoanedBlock[], undo: Undo) => R,
     blocks: readonly (readonly DescribedPlane[])[] = byBlock(given.described.planes),
   ): Loan<R> {
-    const { access, resource: { name } } = given;
     given.assertUsable(access);
     this.#waitForOthers(given.works, writes(access));
     const undo: Undo = shortList();
@@ -68,7 +64,7 @@ export class NativeLoans {
       const flags: Signal[] = [];
       const loaned: LoanedBlock[] = [];
       for (const planes of blocks) {
-        const flag = new Signal(`${this.#library}'s references to ${name}`);
+        const flag = new Signal(`${this.#library}'s references to ${given.resource.name}`);
         undo.push(() => {
           flag.withdraw(); // does nothing where the object's end has set it
           flag[Symbol.dispose]();
@@ -76,12 +72,26 @@ export class NativeLoans {
         flags.push(flag);
         loaned.push({ planes, callback: flag.callback, data: flag.data });
       }
-      const object = make(loaned, undo);
-      this.#lent = [...this.#stillLent(), ...flags];
-      return { object, flags };
+      return { object: make(loaned, undo), flags };
     } catch (error) {
       throw undone(error, undo, `lending to ${this.#library}`);
     }
+  }
+
+  /**
+   * Lends a frame, which is in use until the library has no reference to its memory. Returns the object, which is a program's
+   * to hand over.
+   *
+   * @param make makes the object, by {@link lend}
+   */
+  untilLetGo<R>({ resource, access }: Mapped, make: (access: Access) => Loan<R>): R {
+    const { object, flags } = make(access);
+    this.#lent = [...this.#stillLent(), ...flags];
+    for (const flag of flags) {
+      resource.usedBy(flag.fence());
+      flag[Symbol.dispose](); // its fence goes on, and its memory stays until the library's call
+    }
+    return object;
   }
 
   /** The host waits for all conflicting work but other loans: for those, the library has an order. */
@@ -106,15 +116,27 @@ export class NativeLoans {
     return this.#lent.some((signal) => signal.fence().line === line);
   }
 
-  /** False if nothing is lent, and all that was is known to be back. */
+  /** False if programs have no objects, and all that they had are known to be back. */
   get areSome(): boolean {
     return this.#lent.length > 0;
   }
 
-  /** True for the `data` of a block that was lent and did not come back. */
+  /** True for the `data` of a block of such an object, which is not back: a reference to it would wait for itself. */
   has(data: Address): boolean {
     return this.#lent.some((signal) => signal.data === data && !signal.isSet());
   }
+}
+
+/** The bytes of a tensor or a frame, in the hands of a library. */
+function loanOf(given: Mapped, access: Access): Resource {
+  const name = `loan of ${given.name}`;
+  const grants = lentBy(given, access, name);
+  const owners = new Set([given.resource, ...grants.map(({ parent }) => parent!.resource!)]);
+  const resource = new Resource({ name, grants, owners: [...owners] });
+  return allOrNothing("lending", () => {
+    for (const grant of grants) grant.revokeConflicting();
+    return resource;
+  }, [() => resource.dispose()]);
 }
 
 interface Kept {
@@ -123,16 +145,22 @@ interface Kept {
 }
 
 /**
- * The tensors and frames that one object of native code has references to: an encoder, or another sink that is given bytes of a program's
- * and keeps them until it is done. They can be read meanwhile, and not written. For backends.
+ * The tensors and frames that one object of native code has references to: an encoder, or another sink that is given bytes of
+ * a program's and keeps them until it is done. They can be read meanwhile, and not written. For backends.
  */
-export class NativeKeep<T extends Tensor> {
+export class NativeKeep {
   readonly #remedy: string;
+  readonly #isEnding: boolean;
   #kept: readonly Kept[] = [];
 
-  /** @param remedy how a program has the bytes let go, for messages: `"Close the encoder, or await the frame's end."` */
-  constructor(remedy: string) {
+  /**
+   * @param remedy how a program has the bytes let go, for messages: `"Close the encoder, or await the frame's end."`
+   * @param isEnding true if the end of what was lent ends what has come back of it. Else it waits for that, as where bytes may
+   * come back after that end has begun
+   */
+  constructor(remedy: string, isEnding: boolean = false) {
     this.#remedy = remedy;
+    this.#isEnding = isEnding;
   }
 
   /** How many frames it has references to. */
@@ -146,21 +174,21 @@ export class NativeKeep<T extends Tensor> {
    *
    * @param refer takes a reference to memory of the library's, which lasts until the list is undone: then the program's frame
    * may end before. Undefined for other memory, which has to stay
-   * @param make makes the object over what is lent
+   * @param make makes the object over what is lent, by {@link NativeLoans.lend}
    */
-  lend<M extends T | Frame<T>, R>(given: M, refer: ((undo: Undo) => void) | undefined, make: (given: M) => Loan<R>): R {
+  lend<R>(given: Mapped, refer: ((undo: Undo) => void) | undefined, make: (access: Access) => Loan<R>): R {
+    given.assertUsable("read");
     const undo: Undo = [];
     const { object, flags } = allOrNothing(`handing over ${given.name}`, () => {
-      const lent = given.borrow("read") as M;
-      undo.push(() => lent[Symbol.dispose]());
-      for (const { resource } of [lent, ...planesOf<T>(lent)]) resource.remedy = this.#remedy;
-      for (const grant of lent.grants) grant.isForeign = true;
-      if (refer === undefined) undo.push(lent.resource.hold());
+      const loan = loanOf(given, "read");
+      undo.push(() => loan.dispose());
+      loan.remedy = this.#remedy;
+      for (const grant of loan.grants) grant.isForeign = this.#isEnding;
+      if (refer === undefined) undo.push(loan.hold());
       else refer(undo);
-      const loan = make(lent);
-      undo.push(...loan.flags.map((flag) => () => flag[Symbol.dispose]()));
-      return loan;
+      return make("read");
     }, undo);
+    undo.push(...flags.map((flag) => () => flag[Symbol.dispose]()));
     const isOver = () => flags.every((flag) => flag.isSet());
     this.#kept = [...this.#kept, { isOver, undo }];
     // A thread of the library's may be the last to let go: an end may wait for that, and no call come.

@@ -18,7 +18,7 @@ export const MEMORY_TYPES = {
   "d3d12-resource": names.cudaExternalMemoryHandleTypeD3D12Resource,
 } as const;
 
-/** For semaphores. A driver does not check them: it takes the fd of a timeline for a binary semaphore (facts). */
+/** For semaphores. A driver does not check them: it takes the fd of a timeline for a binary semaphore. */
 export const SEMAPHORE_TYPES = {
   "timeline-fd": names.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
   "binary-fd": names.cudaExternalSemaphoreHandleTypeOpaqueFd,

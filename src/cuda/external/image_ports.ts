@@ -31,7 +31,7 @@ interface ImportingTarget extends Target, Required<CudaImageFormat> {
 /**
  * Imports other APIs' images as images of one format: OpenGL's by their names, others by opaque fds. Among the latter,
  * only images in the driver's own order of pixels come: over rows of pixels a driver was seen to report success and to
- * show wrong pixels (facts/gpu.md).
+ * show wrong pixels: seen on an H200.
  */
 export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
   target: ImportingTarget,

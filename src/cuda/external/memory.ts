@@ -50,7 +50,7 @@ export interface ImagePlace extends PictureSize {
 
 /**
  * Imports memory by an opaque fd (cudaImportExternalMemory), and maps all of it (cudaExternalMemoryGetMappedBuffer). The
- * driver closes the fd, whether it accepts it or not (facts).
+ * driver closes the fd, whether it accepts it or not.
  *
  * It ends before its context does: the CPU cannot hold it for longer.
  */

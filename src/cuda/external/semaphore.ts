@@ -1,19 +1,21 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { CudaEvent, CudaExternalSemaphore } from "../../../ffi/cuda_runtime/handles.ts";
+import type { CudaDriver } from "../../../ffi/cuda_driver/functions.ts";
+import type { CUstream } from "../../../ffi/cuda_driver/handles.ts";
+import type { CudaEvent, CudaExternalSemaphore, CudaStream } from "../../../ffi/cuda_runtime/handles.ts";
 import {
-  cudaExternalSemaphoreSignalParams,
-  cudaExternalSemaphoreWaitParams,
-  writeCudaExternalSemaphoreSignalParams,
-  writeCudaExternalSemaphoreWaitParams,
-} from "../../../ffi/cuda_runtime/structs.ts";
+  CUexternalSemaphoreSignalParams,
+  CUexternalSemaphoreWaitParams,
+  writeCUexternalSemaphoreSignalParams,
+  writeCUexternalSemaphoreWaitParams,
+} from "../../../ffi/cuda_driver/structs.ts";
 import type { Call, Sync } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaLane, LaneDevice } from "../driver.ts";
 import { eventOfEglSync } from "../egl/sync.ts";
-import { check, checkRelease } from "../errors.ts";
-import { cudart } from "../library.ts";
+import { check, checkDriver, checkRelease } from "../errors.ts";
+import { cudaDriver, cudart } from "../library.ts";
 import { owned } from "../primary_context.ts";
 import { semaphoreHandle } from "./handles.ts";
 
@@ -36,36 +38,45 @@ const out = new BigUint64Array(1);
 /** Room for the parameters of one semaphore: most calls have one. */
 const roomFor = (size: number, count = 1) => new DataView(new ArrayBuffer(count * size));
 
-const WAIT = {
-  fn: "cudaWaitExternalSemaphoresAsync",
-  size: cudaExternalSemaphoreWaitParams.size,
-  write: writeCudaExternalSemaphoreWaitParams,
-  one: roomFor(cudaExternalSemaphoreWaitParams.size),
-} as const;
-const SIGNAL = {
-  fn: "cudaSignalExternalSemaphoresAsync",
-  size: cudaExternalSemaphoreSignalParams.size,
-  write: writeCudaExternalSemaphoreSignalParams,
-  one: roomFor(cudaExternalSemaphoreSignalParams.size),
-} as const;
+/** How a kind of command is made. Each has a native call of its own: V8 makes a call that is now one, now another, slowly. */
+interface Making {
+  readonly fn: string;
+  readonly submit: CudaDriver["cuWaitExternalSemaphoresAsync"];
+  readonly size: number;
+  readonly write: typeof writeCUexternalSemaphoreWaitParams;
+  readonly one: DataView<ArrayBuffer>;
+}
+
+const WAIT: Making = {
+  fn: "cuWaitExternalSemaphoresAsync",
+  submit: (all, params, count, on) => cudaDriver().cuWaitExternalSemaphoresAsync(all, params, count, on),
+  size: CUexternalSemaphoreWaitParams.size,
+  write: writeCUexternalSemaphoreWaitParams,
+  one: roomFor(CUexternalSemaphoreWaitParams.size),
+};
+const SIGNAL: Making = {
+  fn: "cuSignalExternalSemaphoresAsync",
+  submit: (all, params, count, on) => cudaDriver().cuSignalExternalSemaphoresAsync(all, params, count, on),
+  size: CUexternalSemaphoreSignalParams.size,
+  write: writeCUexternalSemaphoreSignalParams,
+  one: roomFor(CUexternalSemaphoreSignalParams.size),
+};
 
 /** A sync is no semaphore: it is only waited for, and by no program's own hand. */
 function semaphoreCall(
-  { fn, size, write, one }: typeof WAIT | typeof SIGNAL,
+  { fn, submit, size, write, one }: Making,
   given: readonly (ExternalSemaphore | EglEvent)[],
   values: readonly bigint[],
 ): Call<CudaLane> {
   const semaphores = given as readonly ExternalSemaphore[];
   const count = semaphores.length;
-  return {
-    fn,
-    call(lane) {
-      const params = count === 1 ? one : roomFor(size, count);
-      for (let i = 0; i < count; i++) write(params, i * size, { fence_value: values[i], flags: 0 });
-      const handles = count === 1 ? semaphores[0].handles : BigUint64Array.from(semaphores, ({ handles: [it] }) => it);
-      return lane.onStream((stream) => cudart()[fn](handles, params, count, stream));
-    },
+  const handles = count === 1 ? semaphores[0].handles : BigUint64Array.from(semaphores, ({ handles: [it] }) => it);
+  const params = count === 1 ? one : roomFor(size, count);
+  const run = (stream: CudaStream) => {
+    for (let i = 0; i < count; i++) write(params, i * size, { fence_value: values[i], flags: 0 });
+    return submit(handles, params, count, stream as bigint as CUstream);
   };
+  return { fn, call: (lane) => lane.onStream(run) };
 }
 
 /**
@@ -88,7 +99,7 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   },
   wait(lane, from, value) {
     if ("event" in from) lane.waitFor(from.event);
-    else check(semaphoreCall(WAIT, [from], [value]).call(lane), WAIT.fn);
+    else checkDriver(semaphoreCall(WAIT, [from], [value]).call(lane), WAIT.fn);
   },
   waiting: (from, values) => semaphoreCall(WAIT, from, values),
   signal: (from, values) => semaphoreCall(SIGNAL, from, values),

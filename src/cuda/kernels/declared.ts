@@ -70,7 +70,7 @@ export function parametersIn(declared: readonly ParameterType[], kernel: string)
 
 function declaredAs(given: unknown, kernel: string, index: number): Declared {
   const argument = `parameters[${index}]`;
-  const place = (type: string) => ({ api: "cuda", fn: "cudaLaunchKernelExC", kernel, index, type });
+  const place = (type: string) => ({ api: "cuda", fn: "cuLaunchKernelEx", kernel, index, type });
   const parameter = typeof given === "string" ? typed(given, place, argument) : struct(given, place, argument);
   return { parameter, info: { type: parameter.type, size: parameter.size } };
 }

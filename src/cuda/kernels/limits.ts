@@ -44,17 +44,19 @@ export class LaunchLimits implements LaunchSizes {
   readonly groupSize: Sizes;
   readonly #launch: Launch;
   readonly #handle: Address;
+  readonly #within: CudaPrimaryContext["within"];
   /** The dynamic shared memory that launches are allowed now. */
   #maxDynamic: number;
   readonly #mostDynamic: number;
 
   /** The thread's current device is the context's. */
-  constructor(launch: Launch, handle: Address, { device: { attributes } }: CudaPrimaryContext) {
+  constructor(launch: Launch, handle: Address, { device: { attributes }, within }: CudaPrimaryContext) {
     const bytes = new Uint8Array(cudaFuncAttributes.size);
     check(cudart().cudaFuncGetAttributes(bytes, handle), "cudaFuncGetAttributes");
     const reported = readCudaFuncAttributes(new DataView(bytes.buffer), 0);
     this.#launch = launch;
     this.#handle = handle;
+    this.#within = within;
     this.needs = Object.freeze({
       registers: reported.numRegs,
       sharedBytes: Number(reported.sharedSizeBytes),
@@ -88,14 +90,12 @@ export class LaunchLimits implements LaunchSizes {
     throw wrongLaunch(this.#launch, "sharedBytes", what);
   }
 
-  /**
-   * All dynamic shared memory of the device, so that the order of launches does not matter. Call it within the context.
-   */
+  /** All dynamic shared memory of the device, so that the order of launches does not matter. */
   allow(sharedBytes: number): void {
     if (sharedBytes <= this.#maxDynamic) return;
-    const { cudaFuncSetAttribute } = cudart();
-    const code = cudaFuncSetAttribute(this.#handle, cudaFuncAttributeMaxDynamicSharedMemorySize, this.#mostDynamic);
-    check(code, "cudaFuncSetAttribute");
+    const fn = "cudaFuncSetAttribute";
+    const attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    this.#within(() => check(cudart()[fn](this.#handle, attribute, this.#mostDynamic), fn));
     this.#maxDynamic = this.#mostDynamic;
   }
 }

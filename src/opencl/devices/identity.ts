@@ -18,6 +18,14 @@ export function describeIdentity({ platform, platformVersion, name, version, dri
   return `${name} (${version}, driver ${driver}, ${platform} ${platformVersion})`;
 }
 
+/**
+ * Does a command that fails on the device take all that follow in its context with it? NVIDIA's driver loses the context
+ * (580.159); others go on with the next command.
+ */
+export function failsAsOne({ platform }: OpenCLDevice): boolean {
+  return platform === "NVIDIA CUDA";
+}
+
 /** Any version of PoCL needs workarounds. */
 export function isPoCL({ platform }: OpenCLDevice): boolean {
   return platform === "Portable Computing Language";

@@ -40,7 +40,7 @@ interface ImportingTarget extends BaseImageTarget {
  * and pitches. Imports other APIs' images as images of one format: OpenGL's by their names (cl_khr_gl_sharing), EGL's by
  * their handles (cl_khr_egl_image), others by opaque fds (cl_khr_external_memory). Among the latter, only images in the
  * driver's own order of pixels come: over rows of pixels, or over a buffer, a driver was seen to report success and to
- * show wrong pixels (facts/gpu.md).
+ * show wrong pixels: seen on an H200.
  */
 export function imagePortsOf<T extends ImageTensor>(
   target: ImportingTarget,

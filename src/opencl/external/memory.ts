@@ -41,6 +41,7 @@ export type Enqueue = ExternalMemory["clEnqueueAcquireExternalMemObjectsKHR"];
 
 export interface Handing {
   readonly functions: readonly [acquire: string, release: string];
+  /** Each with its own native call: V8 makes a call that is now one, now another, slowly. */
   readonly of: (device: OpenCLDevice) => readonly [acquire: Enqueue, release: Enqueue];
   /** The object's calls run with this OpenGL context current. */
   readonly within?: GlPort["within"];
@@ -50,7 +51,10 @@ const EXTERNAL: Handing = {
   functions: ["clEnqueueAcquireExternalMemObjectsKHR", "clEnqueueReleaseExternalMemObjectsKHR"],
   of: (device) => {
     const native = externalMemoryOf(device);
-    return [native.clEnqueueAcquireExternalMemObjectsKHR, native.clEnqueueReleaseExternalMemObjectsKHR];
+    return [
+      (...call) => native.clEnqueueAcquireExternalMemObjectsKHR(...call),
+      (...call) => native.clEnqueueReleaseExternalMemObjectsKHR(...call),
+    ];
   },
 };
 
@@ -58,7 +62,10 @@ const EGL: Handing = {
   functions: ["clEnqueueAcquireEGLObjectsKHR", "clEnqueueReleaseEGLObjectsKHR"],
   of: (device) => {
     const native = eglImageOf(device);
-    return [native.clEnqueueAcquireEGLObjectsKHR, native.clEnqueueReleaseEGLObjectsKHR];
+    return [
+      (...call) => native.clEnqueueAcquireEGLObjectsKHR(...call),
+      (...call) => native.clEnqueueReleaseEGLObjectsKHR(...call),
+    ];
   },
 };
 
@@ -69,6 +76,7 @@ export abstract class ExternalObject extends SharedImport<ClLane> {
   protected readonly undo: Undo = [];
   readonly #objects: BigUint64Array<ArrayBuffer>;
   readonly #handing: Handing;
+  #enqueue: readonly [acquire: Enqueue, release: Enqueue] | undefined;
   protected override readonly again = undefined;
   protected override readonly mark = MARKER;
 
@@ -97,9 +105,9 @@ export abstract class ExternalObject extends SharedImport<ClLane> {
   }
 
   protected override hand(acquires: boolean): Call<ClLane> {
-    const { functions, of } = this.#handing;
     const index = acquires ? 0 : 1;
-    const enqueue = of(this.context.device)[index];
+    const { functions, of } = this.#handing;
+    const enqueue = (this.#enqueue ??= of(this.context.device))[index];
     return {
       fn: functions[index],
       blocks: true, // NVIDIA's driver (580.159) does, behind a user event that is not set

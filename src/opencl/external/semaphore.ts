@@ -41,22 +41,27 @@ export type SemaphoreList = BigUint64Array<ArrayBuffer>;
 /** The commands with semaphores of a device's. Those of OpenCL are binary: they have no values. */
 export function semaphoreCalls(functions: () => Semaphores): Required<Pick<Sync<ClLane, SemaphoreList>, Commands>> {
   return {
-    waiting: (semaphores, _values, isForeign) => ({
-      fn: WAIT,
-      call(lane) {
-        const { queue, waitCount, waitList } = lane;
-        const slot = isForeign ? lane.slot : lane.leaveOut();
-        return functions()[WAIT](queue, semaphores.length, joined(semaphores), null, waitCount, waitList, slot);
-      },
-    }),
+    waiting(semaphores, _values, isForeign) {
+      const { [WAIT]: wait } = functions();
+      const [list, { length: count }] = [joined(semaphores), semaphores];
+      return {
+        fn: WAIT,
+        call(lane) {
+          const { queue, waitCount, waitList } = lane;
+          return wait(queue, count, list, null, waitCount, waitList, isForeign ? lane.slot : lane.leaveOut());
+        },
+      };
+    },
     signal(semaphores, _values, isForeign) {
+      const { [SIGNAL]: signal } = functions();
+      const [list, { length: count }] = [joined(semaphores), semaphores];
       const call = {
         fn: SIGNAL,
         partial: false,
         call(lane: ClLane) {
           const { queue, waitCount, waitList } = lane;
-          const [count, slot] = [semaphores.length, isForeign ? lane.slot : lane.leaveOut()];
-          const code = functions()[SIGNAL](queue, count, joined(semaphores), null, waitCount, waitList, slot);
+          const slot = isForeign ? lane.slot : lane.leaveOut();
+          const code = signal(queue, count, list, null, waitCount, waitList, slot);
           call.partial = code === 0; // a flush that fails leaves it in the queue
           if (code !== 0) return code;
           const flushed = opencl().clFlush(queue);

@@ -9,23 +9,33 @@ import {
 import { CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST } from "../../../ffi/opencl/errors.ts";
 import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { check, errcode, made } from "../errors.ts";
+import { check, errcode, LOST, made } from "../errors.ts";
 import { opencl } from "../library.ts";
 import { addressOf } from "../../core/native/pin.ts";
 
 let scratch: { readonly address: Address; readonly word: BigUint64Array; readonly halves: Int32Array } | undefined;
 
-function answerOf(event: ClEvent, name: number, size: bigint) {
+function room() {
   if (scratch === undefined) {
     const { words: word, addresses: [address] } = new Words(1);
     scratch = { address, word, halves: new Int32Array(word.buffer) };
   }
-  check(opencl().clGetEventInfo(event, name, size, scratch.address, NULL), "clGetEventInfo");
   return scratch;
 }
 
+function answerOf(event: ClEvent, name: number, size: bigint) {
+  const answer = room();
+  check(opencl().clGetEventInfo(event, name, size, answer.address, NULL), "clGetEventInfo");
+  return answer;
+}
+
+/** Where the context is lost, so is the command. */
 export function statusOf(event: ClEvent): number {
-  return answerOf(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n).halves[0];
+  const { address, halves } = room();
+  const code = opencl().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n, address, NULL);
+  if (code === LOST) return code;
+  check(code, "clGetEventInfo");
+  return halves[0];
 }
 
 export function ownerOf(event: ClEvent, name: typeof CL_EVENT_CONTEXT | typeof CL_EVENT_COMMAND_QUEUE): bigint {
@@ -43,7 +53,7 @@ export function releaseEvent(event: ClEvent): void {
 
 /** Checks the code of a wait. A failed event is no error here: the event itself reports its failure. */
 export function checkWait(code: number): void {
-  if (code !== CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) check(code, "clWaitForEvents");
+  if (code !== CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && code !== LOST) check(code, "clWaitForEvents");
 }
 
 export class UserEvent {

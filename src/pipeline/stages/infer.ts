@@ -30,6 +30,8 @@ export interface InferOptions<T extends Tensor = HostTensor> {
    * Commands that it submits may be under way when it returns.
    */
   prepare(frame: Frame<T>, inputs: Readonly<Record<string, T>>): void | Promise<void>;
+  /** Called once the pipeline is over, however it ends. */
+  close?(): void | Promise<void>;
   /** Reads what the model made of the frame, and writes it into `frame.metadata`. The outputs end when it returns. */
   results(outputs: Readonly<Record<string, HostTensor>>, frame: Frame<T>): void | Promise<void>;
   /** 10 to have it look at every tenth frame, the first one first, and let the others pass; 1 if left out. */
@@ -41,7 +43,7 @@ export interface InferOptions<T extends Tensor = HostTensor> {
 }
 
 const NAMES = {
-  ...{ name: TEXT, takes: true, memory: true, shapes: FUNCTION, prepare: FUNCTION, results: FUNCTION },
+  ...{ name: TEXT, takes: true, memory: true, shapes: FUNCTION, prepare: FUNCTION, results: FUNCTION, close: FUNCTION },
   ...{ every: integer(1, 2 ** 31 - 1), concurrency: true, batch: integer(1, MOST_AT_A_TIME) },
 };
 
@@ -140,6 +142,7 @@ export function infer<T extends Tensor = HostTensor>(
     async close() {
       [filling, count, total] = [undefined, 0, Infinity];
       for (const { inputs } of made.clear()) for (const one of inputs) await one[Symbol.asyncDispose]();
+      await rest.close?.();
     },
   });
 }

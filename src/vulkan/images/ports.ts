@@ -19,7 +19,7 @@ type Closed = Reason | undefined;
 
 /**
  * Rows of pixels by an opaque fd, which only Vulkan imports: over such images OpenCL and CUDA were seen to show wrong
- * pixels and no error (facts/gpu.md), so `"opaque-fd"` itself is for images in the driver's own order.
+ * pixels and no error, so `"opaque-fd"` itself is for images in the driver's own order.
  */
 const FD_OF_ROWS = "opaque-fd of rows";
 

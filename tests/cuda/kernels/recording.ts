@@ -8,12 +8,8 @@ import * as constants from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInvalidValue, cudaErrorNotReady, cudaErrorSymbolNotFound } from "../../../ffi/cuda_runtime/errors.ts";
 import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
 import { SYMBOLS as DRIVER } from "../../../ffi/cuda_driver/symbols.ts";
-import {
-  type CudaLaunchConfig,
-  cudaLaunchConfig_t,
-  readCudaLaunchConfig,
-  writeCudaFuncAttributes,
-} from "../../../ffi/cuda_runtime/structs.ts";
+import { CUlaunchConfig, readCUlaunchConfig } from "../../../ffi/cuda_driver/structs.ts";
+import { writeCudaFuncAttributes } from "../../../ffi/cuda_runtime/structs.ts";
 import { type LibrarySpec, setTap } from "../../../src/core/native/library.ts";
 import { cudaDriver, cudart } from "../../../src/cuda/library.ts";
 import { cudaLibrary } from "../../cuda_libraries.ts";
@@ -22,7 +18,7 @@ import { compilerMissing } from "./compiler.ts";
 /** What a launch was given. */
 export interface Launch {
   readonly kernel: string;
-  readonly config: CudaLaunchConfig;
+  readonly config: CUlaunchConfig;
   /** The bytes of each parameter. */
   readonly values: readonly Uint8Array[];
 }
@@ -67,7 +63,7 @@ export class Recording {
   readonly calls: string[] = [];
   /** The code of every library that was loaded. */
   readonly loaded: Uint8Array[] = [];
-  /** What cudaLaunchKernelExC answers. */
+  /** What cuLaunchKernelEx answers. */
   launchCode = 0;
   /** Are events reached? */
   idle = true;
@@ -152,16 +148,6 @@ export class Recording {
         return 0;
       },
       cudaFuncSetAttribute: () => 0,
-      cudaLaunchKernelExC: (config: bigint, handle: bigint, args: bigint) => {
-        if (this.launchCode !== 0) return this.launchCode;
-        const [kernel, { sizes }] = this.#kernel(handle);
-        this.launches.push({
-          kernel,
-          config: readCudaLaunchConfig(memoryAt(config, cudaLaunchConfig_t.size), 0),
-          values: sizes.map((size, i) => bytesAt(memoryAt(args, 8 * sizes.length).getBigUint64(8 * i, true), size)),
-        });
-        return 0;
-      },
     } as Record<string, (...args: never[]) => number>;
   }
 
@@ -190,6 +176,16 @@ export class Recording {
         if (index >= sizes.length) return cudaErrorInvalidValue;
         offset[0] = 0n;
         size[0] = BigInt(sizes[Number(index)]);
+        return 0;
+      },
+      cuLaunchKernelEx: (config: bigint, handle: bigint, args: bigint) => {
+        if (this.launchCode !== 0) return this.launchCode;
+        const [kernel, { sizes }] = this.#kernel(handle);
+        this.launches.push({
+          kernel,
+          config: readCUlaunchConfig(memoryAt(config, CUlaunchConfig.size), 0),
+          values: sizes.map((size, i) => bytesAt(memoryAt(args, 8 * sizes.length).getBigUint64(8 * i, true), size)),
+        });
         return 0;
       },
     } as Record<string, (...args: never[]) => number>;

@@ -4,6 +4,8 @@ import { ArgumentError, type Frame, host, type ImageInfo, InteropError, ledger, 
 import { dmabuf, type DmaBufTensor } from "../../../src/dmabuf/mod.ts";
 import { GStreamerContext } from "../../../src/gstreamer/mod.ts";
 import type { HostTensor } from "../../../src/host/mod.ts";
+import { OpenCLContext } from "../../../src/opencl/mod.ts";
+import { OpenCVContext } from "../../../src/opencv/mod.ts";
 import { VaapiContext } from "../../../src/vaapi/mod.ts";
 import { assertAlive } from "../../alive.ts";
 import { sweep } from "../../faults/sweep.ts";
@@ -68,6 +70,32 @@ test("what each writes into a surface, the other sees", async ({ gstreamer, grap
   its.set(Uint8Array.of(9, 8, 7), 0);
   using again = graph.map(frame, host, { copy: "allow", access: "read" }) as Frame<HostTensor>;
   assertEquals([...again.planes[0].bytes({ access: "read" }).subarray(0, 4)], [9, 8, 7, 70]);
+});
+
+test("a pipeline's surface → host → OpenCL → UMat: one map, in which the driver alone copies", async ({ va, gstreamer, graph }) => {
+  using cl = OpenCLContext.open({ platform: "Portable" });
+  using cv = OpenCVContext.open();
+  using wide = new MapperGraph([host, dmabuf, va, gstreamer, cl, cv]);
+  const { pipeline, sample } = await sampleOf(gstreamer, SURFACES);
+  await using _pipeline = pipeline;
+  using frame = gstreamer.attach(sample.address);
+  {
+    using shown = graph.map(frame, host, { copy: "allow" }) as Frame<HostTensor>;
+    for (const [i, plane] of shown.planes.entries()) plane.bytes().fill(70 + i);
+  }
+  {
+    await using umats = wide.map(frame, cv.umat, { copy: "allow", access: "read" });
+    const pixels = WIDTH * HEIGHT * 3 / 2;
+    assertEquals([frame.target, umats.route!.bytesMoved, cl.bytesCopied], [va, pixels, 0]);
+    assertEquals(umats.route!.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), [
+      ...["vaapi→host copy", "host→opencl alias", "opencl→opencv.umat alias"],
+    ]);
+    for (const [i, plane] of umats.planes.entries()) {
+      using seen = wide.map(plane, host, { access: "read" }) as HostTensor;
+      assertEquals(new Set(seen.bytes({ access: "read" })), new Set([70 + i]));
+    }
+  }
+  sample[Symbol.dispose]();
 });
 
 test("a surface of another display, and one without a display, are refused", async ({ gstreamer }) => {

@@ -6,7 +6,6 @@ import { dmabuf, type DmaBufTensor } from "../../../src/dmabuf/mod.ts";
 import type { HostTensor } from "../../../src/host/mod.ts";
 import { EglContext } from "../../../src/egl/mod.ts";
 import { OpenCLContext } from "../../../src/opencl/mod.ts";
-import { OpenCVContext } from "../../../src/opencv/mod.ts";
 import { FORMATS } from "../../../src/vaapi/formats.ts";
 import { check, libva, structOf } from "../../../src/vaapi/library.ts";
 import { VaapiContext, vaapiNodes, type VaapiTensor } from "../../../src/vaapi/mod.ts";
@@ -160,30 +159,6 @@ test("it takes no memory of another driver's, and says in how many ways it was a
   const error = assertThrows(() => graph.map(buffers, va)) as Error & { hint?: string };
   assertStringIncludes(error.hint ?? "", "DRM_PRIME_2, composed: ");
   assertStringIncludes(error.hint ?? "", "DRM_PRIME: ");
-});
-
-test("surface → host → OpenCL → UMat: the driver copies the pixels out, and nothing else does", async ({ va, graph }) => {
-  using cl = OpenCLContext.open({ platform: "Portable" });
-  using cv = OpenCVContext.open();
-  using wide = new MapperGraph([host, dmabuf, va, cl, cv]);
-  using there = filled(graph, va, "GRAY8", 128, 64);
-  using pixels = wide.map(there.surface, host, { copy: "allow", access: "read" }) as unknown as Pixels;
-  assertEquals(pixels.route.bytesMoved, 128 * 64);
-  using onDevice = wide.map(pixels.planes[0], cl, { access: "read" });
-  assertEquals(onDevice.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), ["host→opencl alias"]);
-  const seen = new Uint8Array(128 * 64);
-  cl.queue.read(onDevice, seen);
-  assertEquals(seen, pixelsOf(there.pixels)[0]);
-  await onDevice[Symbol.asyncDispose]();
-  using umat = wide.map(pixels.planes[0], cv.umat, { access: "read" });
-  assertEquals(umat.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), [
-    "host→opencl alias",
-    "opencl→opencv.umat alias",
-  ]);
-  using back = wide.map(umat, host, { access: "read" });
-  assertEquals((back as HostTensor).bytes(), pixelsOf(there.pixels)[0]);
-  assertEquals([umat.route.bytesMoved, onDevice.route.bytesMoved], [0, 0]);
-  assertEquals(cl.bytesCopied, seen.length, "what queue.read() copied, and nothing else");
 });
 
 test("the direct edge from dma-bufs to OpenCL is closed, and names the extension", ({ va, graph }) => {

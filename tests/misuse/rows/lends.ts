@@ -17,6 +17,7 @@ export default table(import.meta, {
       t[Symbol.dispose]();
       lent!.fill(1); // it is held for as long as the promise is open
       fails("view", () => t.view(), DisposedError);
+      fails("elements", () => t.elements(), DisposedError);
       const ended = await Promise.race([t[Symbol.asyncDispose]().then(() => "ended"), sleep(50).then(() => "waits")]);
       say(t.resource.state, lent!.length, ended);
     },
@@ -78,6 +79,7 @@ export default table(import.meta, {
       const { promise, resolve } = Promise.withResolvers<void>();
       const lend = t.lend(() => promise);
       fails("view", () => t.view(), AccessError);
+      fails("elements", () => t.elements(), AccessError);
       fails("slice", () => t.slice(t.layout), AccessError);
       say(await settled(t.lend(() => {})));
       resolve();

@@ -10,6 +10,7 @@ import {
   jsonLines,
   latest,
   pace,
+  pictureInput,
   Pipeline,
   pipeline,
   rate,
@@ -246,9 +247,21 @@ export default table(import.meta, {
     },
     fails: wrong("out", /the stream is locked/, /releaseLock/),
   },
+  "an input's options": {
+    run() {
+      for (
+        const wrong of [{ format: "NV12" }, { layout: "CHW" }, { mean: ["1"] }, { scale: 0 }, { scale: [1, 0, 1] }]
+      ) {
+        fails(JSON.stringify(wrong), () => pictureInput(any({ api: "opencl" }), any(wrong)), ArgumentError);
+      }
+      return pictureInput(any({ api: "opencl" }), any({ means: 1 }));
+    },
+    fails: { ...wrong("options", /unknown property means/, /mean, scale/), api: "core" },
+  },
   "a context of another API": {
     run() {
-      for (const make of [() => convert(any(host), { format: "NV12" }), () => viewer(any(host))]) {
+      const input = () => pictureInput(any(host));
+      for (const make of [() => convert(any(host), { format: "NV12" }), () => viewer(any(host)), input]) {
         fails("another context", make, ArgumentError);
       }
       return convert(any(undefined), {});

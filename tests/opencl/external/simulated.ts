@@ -18,6 +18,7 @@ import {
   CL_SEMAPHORE_TYPE_KHR,
 } from "../../../ffi/opencl_semaphore/constants.ts";
 import { closeFd, duplicateFd, statusOf } from "../../../src/core/native/fd.ts";
+import { LOST } from "../../../src/opencl/errors.ts";
 import { tapped } from "../../faults/tap.ts";
 import { setTap } from "../../../src/core/native/library.ts";
 import { mapPages, unmapPages } from "../../../src/core/native/blocks.ts";
@@ -58,6 +59,8 @@ export const driver: {
   exportsSemaphores: boolean;
   /** It imports dma-bufs, and its own buffers are some, which Intel's query reports. Set before OpenCL is opened. */
   dmaBufs: boolean;
+  /** Its context is lost: it says so of every event and marker, and of a wait and a flush. */
+  isLost: boolean;
   /** Its buffers lie in memory that is longer by so many bytes. */
   pool: number;
   /** What it says of every semaphore, in words of 64 bits, in place of what is true. */
@@ -67,6 +70,7 @@ export const driver: {
   exportsSyncFiles: false,
   exportsSemaphores: false,
   dmaBufs: false,
+  isLost: false,
   pool: 0,
   says: new Map(),
 };
@@ -275,14 +279,19 @@ function loader(functions: OpenCL): Fakes {
       return code;
     },
     clFlush(queue: never) {
+      if (driver.isLost) return LOST;
       flushed.push(queue);
       return functions.clFlush(queue);
     },
+    clEnqueueMarkerWithWaitList: (...args: never[]) =>
+      driver.isLost ? LOST : (functions.clEnqueueMarkerWithWaitList as (...args: never[]) => number)(...args),
     clGetEventInfo(...args: never[]) {
+      if (driver.isLost) return LOST;
       progress();
       return (functions.clGetEventInfo as (...args: never[]) => number)(...args);
     },
     clWaitForEvents: (...args: never[]) => {
+      if (driver.isLost) return LOST;
       blocking.push("clWaitForEvents");
       return pumped("clWaitForEvents")(...args);
     },

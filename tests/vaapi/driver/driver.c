@@ -14,6 +14,7 @@
  *   private          an image that was derived is a copy, which goes back when it is unmapped
  *   busy             surfaces are being rendered to until this word is gone
  *   export-fails     an export makes its fds, and fails then
+ *   export-lies      an export names an object for its last plane that it does not have
  *   no-separate, no-composed, no-prime2, no-prime, no-put, no-get: it cannot do that
  */
 #define _GNU_SOURCE
@@ -252,6 +253,7 @@ static VAStatus exportSurface(VADriverContextP ctx, VASurfaceID id, uint32_t typ
     d->layers[l].object_index[i] = s->in[p];
     d->layers[l].offset[i] = s->offset[p];
     d->layers[l].pitch[i] = s->pitch[p];
+    if (is("export-lies") && p + 1 == s->format->planes) d->layers[l].object_index[i] = s->objects;
   }
   return VA_STATUS_SUCCESS;
 }
