@@ -11,7 +11,7 @@ import { ucp_params_t, writeUcpParams } from "../../ffi/ucx/structs.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { NativeCallError, ofArgument } from "../core/errors.ts";
 import { keepFor, registerContext } from "../core/life/finalizers.ts";
-import { owned } from "../core/life/ledger.ts";
+import { counted } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
@@ -120,8 +120,11 @@ export class UcxContext extends NativeObject {
     for (const device of options.devices ?? []) assertDevice(device);
     return allOrNothing("opening UCX", (undo) => {
       const handle = opened(settings);
-      owned("ucx.context", undo, () => ucp().ucp_cleanup(handle));
-      return new UcxContext(handle, new UcpWorker(handle, undo), undo);
+      const cleanUp = counted("ucx.context", () => ucp().ucp_cleanup(handle));
+      const own: { worker?: UcpWorker } = {};
+      undo.push(() => own.worker?.stays || cleanUp());
+      own.worker = new UcpWorker(handle, undo);
+      return new UcxContext(handle, own.worker, undo);
     });
   }
 

@@ -15,6 +15,7 @@ import {
   writeUcpEpParams,
   writeUcpRequestParam,
 } from "../../ffi/ucx/structs.ts";
+import { blockingPause } from "../core/device/asking.ts";
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { pinned } from "../core/native/pin.ts";
@@ -28,9 +29,6 @@ const FIRST_CODE = 2n ** 64n - 100n;
 export function codeIn(result: Address): number | undefined {
   return result >= FIRST_CODE ? Number(BigInt.asIntN(64, result)) : undefined;
 }
-
-/** How long the other side of a connection that ends gets to be told. */
-const GOODBYE_MS = 1_000;
 
 /** How a UCX call that may go on is made. */
 export function how(
@@ -64,7 +62,10 @@ export class Endpoint {
     owned("ucx.endpoint", undo, () => this.disconnect());
   }
 
-  /** Ends the connection, and gives what is in flight a moment to fail by that: until `isOver`, which asks. */
+  /**
+   * Ends the connection, and waits until what is in flight has failed by that, for UCX may use its memory until then:
+   * `isOver` asks. UCX ends it within milliseconds, also where the other side hangs.
+   */
   end(isOver: () => boolean): void {
     this.disconnect();
     this.#advanceUntil(isOver);
@@ -82,8 +83,8 @@ export class Endpoint {
   }
 
   #advanceUntil(isOver: () => boolean): void {
-    for (const end = performance.now() + GOODBYE_MS; !isOver() && performance.now() < end;) {
-      ucp().ucp_worker_progress(this.#worker.handle);
+    for (const pause = blockingPause("the end of a connection over UCX"); !isOver();) {
+      if (ucp().ucp_worker_progress(this.#worker.handle) === 0) pause();
     }
   }
 }

@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { UCS_ERR_CANCELED, UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
+import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UcpEpH, UcpRkeyH } from "../../ffi/ucx/handles.ts";
 import type { Call, Driver, LineEvents } from "../core/contract.ts";
 import { blockingPause } from "../core/device/asking.ts";
@@ -97,7 +97,7 @@ export class UcxLane implements Lane, Advancing {
   }
 
   /** Looks whether the command in flight is over, and begins the next. */
-  look(): boolean {
+  look(): void {
     while (this.#now !== undefined) {
       const code = ucp().ucp_request_check_status(this.#request);
       if (code === UCS_INPROGRESS) return this.#giveUpIfLate();
@@ -106,7 +106,7 @@ export class UcxLane implements Lane, Advancing {
       const failure = code || this.#lost || this.#goOn();
       if (failure !== 0) this.#lose(failure);
     }
-    return this.#settle();
+    this.#settle();
   }
 
   /** Another process's memory, for as long as the connection is there. */
@@ -119,10 +119,8 @@ export class UcxLane implements Lane, Advancing {
     return handle;
   }
 
-  /** Ends the connection. What is in flight fails by that, a moment later at most. */
+  /** Ends the connection. Its line has waited: nothing is in flight. */
   close(): void {
-    this.#lost ||= UCS_ERR_CANCELED;
-    this.#undo.push(() => this.#endpoint.end(() => this.#isOver())); // before the keys are gone
     undoAll(this.#undo, "closing a connection");
   }
 
@@ -158,11 +156,11 @@ export class UcxLane implements Lane, Advancing {
   }
 
   /** Bytes may move until the request has ended, so its mark is over only then: it ends soon once the connection does. */
-  #giveUpIfLate(): false {
-    if (this.#lost !== 0 || performance.now() <= this.#deadline) return false;
+  #giveUpIfLate(): void {
+    if (this.#lost !== 0 || performance.now() <= this.#deadline) return;
     this.#lost = UCS_ERR_TIMED_OUT;
+    this.#worker.stays = true;
     this.#endpoint.disconnect();
-    return false;
   }
 
   #lose(code: number): void {
@@ -174,17 +172,11 @@ export class UcxLane implements Lane, Advancing {
     this.#over = this.#given;
   }
 
-  #settle(): boolean {
+  #settle(): void {
     this.#worker.leave(this);
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();
-    return waiters.length > 0;
-  }
-
-  #isOver(): boolean {
-    this.look();
-    return this.#now === undefined;
   }
 }
 

@@ -3,26 +3,36 @@ import { UCS_ERR_BUSY } from "../../ffi/ucx/errors.ts";
 import type { UcpContextH, UcpWorkerH } from "../../ffi/ucx/handles.ts";
 import { ucp_worker_params_t, writeUcpWorkerParams } from "../../ffi/ucx/structs.ts";
 import { messageOf, warn } from "../core/errors.ts";
+import { pause } from "../core/device/asking.ts";
 import { counted } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { libc } from "../core/native/libc.ts";
 import { ready } from "../core/native/poller.ts";
-import { nextTurn, Pace } from "../core/pace.ts";
+import { nextTurn } from "../core/pace.ts";
 import { check, made, packedBy, ucp } from "./library.ts";
 
 /** Between two looks at commands for which no event comes: those whose other side hangs or has died. */
 const TICK_MS = 250;
 
-/** How long it asks and yields before it waits off the thread, which takes about as long. */
-const POLL_MS = 0.05;
+/** How long it asks after something has moved, before it waits off the thread: that takes long, and stops a transfer. */
+const POLL_MS = 0.2;
+
+/** Where UCX says that it has something to do, and does nothing, it is asked less often after this time. */
+const BUSY_MS = 2;
+
+/** For how long bytes that move keep the event loop from turning. */
+const TURN_MS = 0.5;
 
 /** As many calls in a row, however fast others send. */
 const MOST_CALLS = 64;
 
+/** Who asks one worker again and again asks the others each time that it has asked so often. */
+const OTHERS_EACH = 4;
+
 /** What advances with a worker. */
 export interface Advancing {
-  /** Looks at what it waits for. Returns true if it has woken somebody. */
-  look(): boolean;
+  /** Looks at what it waits for. */
+  look(): void;
 }
 
 /** All workers of this isolate: a wait that blocks for one of them has to keep the others going. */
@@ -41,12 +51,17 @@ export class UcpWorker {
   readonly handle: UcpWorkerH;
   /** What others connect to. */
   readonly address: Uint8Array<ArrayBuffer>;
+  /**
+   * True if it stays until the process ends: it has given up a process that hangs. Where that goes on, it replies to what
+   * it was asked, and a reply that finds no connection ends it (`ucp_request_send()` in UCX 1.13 to 1.22).
+   */
+  stays = false;
   readonly #fd: number;
   readonly #advancing: Set<Advancing> = new Set();
-  readonly #pace: Pace = new Pace();
   #isRunning = false;
-  /** True if something moved since the last check: then more usually follows. */
-  #moved = false;
+  /** How often something was done: more usually follows. */
+  #moves = 0;
+  #asked = 0;
   /** True once the program was warned that it is slow. */
   #isNamed = false;
   #wait = new AbortController();
@@ -57,7 +72,8 @@ export class UcpWorker {
     const field_mask = BigInt(UCP_WORKER_PARAM_FIELD_THREAD_MODE);
     writeUcpWorkerParams(params, 0, { field_mask, thread_mode: UCS_THREAD_MODE_SINGLE });
     const handle = made<UcpWorkerH>("ucp_worker_create", (out) => ucp().ucp_worker_create(context, params, out));
-    undo.push(counted("ucx.worker", () => ucp().ucp_worker_destroy(handle)));
+    const destroy = counted("ucx.worker", () => ucp().ucp_worker_destroy(handle));
+    undo.push(() => this.stays || destroy());
     this.handle = handle;
     const fd = new Int32Array(1);
     check(ucp().ucp_worker_get_efd(handle, fd), "ucp_worker_get_efd");
@@ -79,7 +95,7 @@ export class UcpWorker {
 
   /** Keeps the worker going for other processes, until the returned function is called. */
   serve(): () => void {
-    const serving = { look: () => false };
+    const serving = { look: () => {} };
     this.join(serving);
     return () => this.leave(serving);
   }
@@ -88,12 +104,31 @@ export class UcpWorker {
     if (this.#advancing.delete(one) && this.#advancing.size === 0) this.#wait.abort();
   }
 
-  /** Does what can be done at once. Returns true if that has woken somebody. */
-  advance(): boolean {
-    for (let i = 0; i < MOST_CALLS && ucp().ucp_worker_progress(this.handle) !== 0; i++) this.#moved = true;
-    let hasWoken = false;
-    for (const one of this.#advancing) hasWoken = one.look() || hasWoken;
-    return hasWoken;
+  /** Does what can be done at once. */
+  advance(most = MOST_CALLS): void {
+    for (let i = 0; i < most && ucp().ucp_worker_progress(this.handle) !== 0; i++) this.#moves++;
+    for (const one of this.#advancing) one.look();
+  }
+
+  /** The same for who asks again and again: this program may be the other side as well, by another worker. */
+  ask(): void {
+    if (++this.#asked % OTHERS_EACH === 0) advanceAll();
+    else this.advance(1);
+  }
+
+  /** Asks for as long as something moves, or until it is over. The event loop turns, but not at each question. */
+  async poll(isOver: () => boolean): Promise<void> {
+    const begun = performance.now();
+    for (let now = begun, turn = begun + TURN_MS, until = begun + POLL_MS; !isOver() && now < until;) {
+      const moves = this.#moves;
+      this.ask();
+      now = performance.now();
+      if (this.#moves !== moves) until = now + POLL_MS;
+      else libc().sched_yield(); // the other side may need this core
+      if (now < turn) continue;
+      await nextTurn();
+      turn = performance.now() + TURN_MS;
+    }
   }
 
   async #run(): Promise<void> {
@@ -102,18 +137,13 @@ export class UcpWorker {
       if (this.#advancing.size > 0) this.advance(); // else it may have been destroyed
     }, TICK_MS);
     try {
-      await undefined; // what has begun something goes on first
-      let until = performance.now() + POLL_MS;
-      while (this.#advancing.size > 0) {
-        const turn = this.#pace.next();
-        if (turn !== undefined) await turn;
-        if (this.#advancing.size === 0) break;
-        if (this.advance()) await nextTurn(); // before more is asked
+      for (let moves = -1, until = 0; this.#advancing.size > 0;) {
         const now = performance.now();
-        if (this.#moved) until = now + POLL_MS;
-        this.#moved = false;
-        if (now < until) libc().sched_yield(); // the other side may need this core
-        else if (this.#advancing.size > 0) await this.#untilEvent();
+        if (this.#moves !== moves) until = now + POLL_MS;
+        moves = this.#moves;
+        if (now < until) await nextTurn(); // the program goes on first
+        else await this.#untilEvent(until + BUSY_MS);
+        if (this.#advancing.size > 0) this.advance();
       }
     } finally {
       clearInterval(tick);
@@ -121,15 +151,15 @@ export class UcpWorker {
     }
   }
 
-  async #untilEvent(): Promise<void> {
+  async #untilEvent(busyUntil: number): Promise<void> {
     this.#wait = new AbortController();
     const { signal } = this.#wait;
     try {
       const code = ucp().ucp_worker_arm(this.handle);
-      if (code === UCS_ERR_BUSY) return; // there is something to do
+      if (code === UCS_ERR_BUSY) return await pause(busyUntil); // there is something to do, perhaps not yet
       check(code, "ucp_worker_arm");
       await ready(this.#fd, "read", { signal });
-      this.#moved = true;
+      this.#moves++;
     } catch (error) {
       if (signal.aborted) return;
       if (!this.#isNamed) warn(`UCX cannot be waited for, and is asked every ${TICK_MS} ms: ${messageOf(error)}`);

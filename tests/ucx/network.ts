@@ -37,6 +37,12 @@ export class Network implements AsyncDisposable {
     }
   }
 
+  /** Has each packet take a millisecond, and one in a hundred be lost. Returns false where the kernel has no such thing. */
+  async disturb(): Promise<boolean> {
+    const netem = ["qdisc", "add", "dev", "sp0", "root", "netem", "delay", "1ms", "loss", "1%"];
+    return await run("tc", "-n", this.owner, ...netem);
+  }
+
   in(name: string): string[] {
     return ["ip", "netns", "exec", name];
   }
@@ -46,14 +52,31 @@ export class Network implements AsyncDisposable {
   }
 }
 
-const absent = missing ?? await (async () => {
-  if (await Deno.stat("/usr/sbin/ip").then(() => false, () => true)) return "no ip program";
-  await using network = new Network();
-  return await network.make();
-})();
+type Absent = string | undefined;
+
+const [absent, undisturbed]: readonly [Absent, Absent] = missing !== undefined
+  ? [missing, missing]
+  : await (async () => {
+    if (await Deno.stat("/usr/sbin/ip").then(() => false, () => true)) return ["no ip program", "no ip program"];
+    await using network = new Network();
+    const absent = await network.make();
+    return [absent, absent ?? (await network.disturb() ? undefined : "no netem in the kernel")];
+  })();
 
 /** A test that needs them. */
 export function networkTest(name: string, use: (network: Network) => Promise<void>): void {
+  testUnless(absent, name, use);
+}
+
+/** A test that needs latency and loss between them. */
+export function disturbedTest(name: string, use: (network: Network) => Promise<void>): void {
+  testUnless(undisturbed, name, async (network) => {
+    assert(await network.disturb());
+    await use(network);
+  });
+}
+
+function testUnless(absent: Absent, name: string, use: (network: Network) => Promise<void>): void {
   Deno.test({
     name: `${name}${absent === undefined ? "" : ` (not here: ${absent})`}`,
     ignore: absent !== undefined,

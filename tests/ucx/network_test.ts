@@ -2,22 +2,16 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { Child } from "./child.ts";
-import { networkTest, run } from "./network.ts";
+import { disturbedTest, networkTest, run } from "./network.ts";
 
 const LENGTH = 1_000_001;
 
-networkTest(
-  "get() reaches another network namespace, with latency and loss where the kernel has them",
-  async (network) => {
-    await using owner = new Child("owner.ts", ["tcp", `${LENGTH}`, "sp0"], network.in(network.owner));
-    const ticket = await owner.line();
-    await using reader = new Child("reader.ts", [ticket, "sp1", "30000"], network.in(network.reader));
-    assertEquals(await reader.ask("get"), "right");
-    const netem = ["qdisc", "add", "dev", "sp0", "root", "netem", "delay", "1ms", "loss", "1%"];
-    if (!await run("tc", "-n", network.owner, ...netem)) return; // its module may not be there
-    assertEquals(await reader.ask("get"), "right");
-  },
-);
+disturbedTest("get() reaches another network namespace, with latency and loss", async (network) => {
+  await using owner = new Child("owner.ts", ["tcp", `${LENGTH}`, "sp0"], network.in(network.owner));
+  const ticket = await owner.line();
+  await using reader = new Child("reader.ts", [ticket, "sp1", "30000"], network.in(network.reader));
+  for (let i = 0; i < 3; i++) assertEquals(await reader.ask("get"), "right");
+});
 
 networkTest(
   "get() goes on after a network that was down for a moment, and fails where it stays down",

@@ -1,8 +1,12 @@
 // Memory of another process: read, written, and gone.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { host, NativeCallError } from "../../mod.ts";
+import type { UCP } from "../../ffi/ucx/functions.ts";
+import { host, ledger, NativeCallError } from "../../mod.ts";
+import { nextTurn } from "../../src/core/pace.ts";
+import { ucp } from "../../src/ucx/library.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
+import { advanceAll } from "../../src/ucx/worker.ts";
 import { Child } from "./child.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
 
@@ -39,20 +43,72 @@ for (const transport of TRANSPORTS) {
     await disposeFailed(here, remote);
   });
 
-  ucxTest(`a command fails when the other process hangs, over ${transport}`, async () => {
-    await using owner = new Child("owner.ts", [transport, `${LENGTH}`]);
+  ucxTest(`a process that hung in the middle of a get() writes nothing later, over ${transport}`, async () => {
+    const length = 24_000_001; // more than the kernel keeps of it
+    await using owner = new Child("owner.ts", [transport, `${length}`]);
     await using ucx = UcxContext.open({ transports: [transport] });
     const remote = ucx.connect(Uint8Array.fromBase64(await owner.line()), { timeout: 300 });
-    const here = host.allocate({ shape: [LENGTH], dtype: "u8" });
-    owner.signal("SIGSTOP");
-    const fence = remote.tensors[0].get(here);
-    const behind = remote.tensors[0].get(here);
-    const error = await assertRejects(async () => await fence, NativeCallError);
-    assertEquals(error.codeName, "UCS_ERR_TIMED_OUT");
-    await assertRejects(async () => await behind, NativeCallError, "UCS_ERR_TIMED_OUT");
+    const here = host.allocate({ shape: [length], dtype: "u8" });
+    const bytes = new Uint8Array(
+      Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(here.address)!, length),
+    );
+    const calls = ucp() as { ucp_worker_progress: UCP["ucp_worker_progress"] };
+    const { ucp_worker_progress: progress } = calls;
+    let hangs = false;
+    calls.ucp_worker_progress = (worker) => {
+      if (!hangs && bytes[1_000_001] !== 0) {
+        owner.signal("SIGSTOP");
+        hangs = true;
+      }
+      return progress(worker);
+    };
+    try {
+      await assertRejects(async () => await remote.tensors[0].get(here), NativeCallError, "UCS_ERR_TIMED_OUT");
+    } finally {
+      calls.ucp_worker_progress = progress;
+      owner.signal("SIGCONT");
+    }
+    assertEquals(bytes[length - 1], 0); // it has not come whole
+    bytes.fill(201);
+    assertEquals(await owner.ask("look"), "0");
+    for (let i = 0; i < 100; i++) {
+      advanceAll();
+      await nextTurn();
+    }
+    assert(bytes.every((value) => value === 201));
+    assertEquals(await owner.ask("look"), "0");
     await disposeFailed(here, remote);
-    owner.signal("SIGCONT");
   });
+
+  for (const met of [true, false]) {
+    const when = met ? "after a reply" : "before it was met";
+    ucxTest(`a command fails when the other process hangs ${when}, and that goes on, over ${transport}`, async () => {
+      await using owner = new Child("owner.ts", [transport, `${LENGTH}`]);
+      const ucx = UcxContext.open({ transports: [transport] });
+      const remote = ucx.connect(Uint8Array.fromBase64(await owner.line()), { timeout: 300 });
+      const here = host.allocate({ shape: [LENGTH], dtype: "u8" });
+      if (met) await remote.tensors[0].get(here);
+      owner.signal("SIGSTOP");
+      const { alive } = ledger;
+      try {
+        const fence = remote.tensors[0].get(here);
+        const behind = remote.tensors[0].get(here);
+        for (const one of [fence, behind]) {
+          const error = await assertRejects(async () => await one, NativeCallError);
+          assertEquals(error.codeName, "UCS_ERR_TIMED_OUT");
+        }
+        await disposeFailed(here, remote);
+        await ucx[Symbol.asyncDispose]();
+      } finally {
+        owner.signal("SIGCONT");
+      }
+      assertEquals(ledger.alive["ucx.worker"], alive["ucx.worker"]); // it stays
+      for (let i = 0; i < 3; i++) {
+        assertEquals(await owner.ask("look"), "0");
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    });
+  }
 }
 
 /** What a failed command used throws its error as it ends, and has ended all the same. */

@@ -74,7 +74,7 @@ ucxTest(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes wha
   const count = refused((bytes) => {
     const undo: (() => void)[] = [];
     try {
-      const { frame, bytes: { length } } = roomFor(context, bytes, [host], () => true, undo);
+      const { frame, bytes: { length } } = roomFor(context, bytes, [host], undo);
       using _ = frame;
       assert(length >= 64 * 16, `${length}`);
     } catch (error) {

@@ -267,7 +267,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (frame instanceof Frame) {
       const { metadata } = frame;
       if (metadata.get("source")?.sequence === undefined) metadata.set("source", { sequence });
-      metadata.set("timestamp", { pts: timestamp });
+      if (timestamp !== undefined || metadata.get("timestamp") !== undefined) {
+        metadata.set("timestamp", { pts: timestamp });
+      }
     }
     keepFor(frame, this); // its end is the frame's
     return frame;

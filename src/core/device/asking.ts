@@ -9,7 +9,7 @@ const BUSY_MS = 2;
 const IDLE_MS = 1;
 
 /** Until the next question: a turn of the event loop, some 3 µs, or a millisecond once the busy time is over. */
-function pause(busyUntil: number, keepsAlive = true): Promise<void> {
+export function pause(busyUntil: number, keepsAlive = true): Promise<void> {
   if (performance.now() < busyUntil) {
     libc().sched_yield(); // the busy side may be another thread on this core
     return nextTurn();

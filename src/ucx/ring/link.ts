@@ -8,11 +8,11 @@ import { isEnd } from "../../channel/ring/notice.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
-import { libc } from "../../core/native/libc.ts";
+import { nextTurn } from "../../core/pace.ts";
 import type { Readiness } from "../../core/native/poller.ts";
 import { codeIn, Endpoint, PLAIN } from "../endpoint.ts";
 import { ucp, ucxError } from "../library.ts";
-import { advanceAll, type Advancing, type UcpWorker } from "../worker.ts";
+import type { Advancing, UcpWorker } from "../worker.ts";
 import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
@@ -26,9 +26,6 @@ export const LONGEST_NOTICE: number = 24 + LONGEST_BODY + MOST_INSIDE;
 const BEATS = 4;
 
 const BEAT = new Uint8Array(); // as a message: four bytes of zeros
-
-/** How long a frame is polled for before it is waited for, which takes about as long. */
-const POLLING_MS = 0.2;
 
 /** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
 const VERDICT_MS = 1_000;
@@ -86,6 +83,10 @@ export class UcxLink implements Link, Advancing {
   readonly #notices: Messages;
   readonly #frames: Messages;
   #flights: Flight[] = [];
+  /** What this side has released. It is said when UCX is asked for more: what the program does with a frame comes first. */
+  readonly #unsent: Bytes[] = [];
+  /** The next turn of the event loop, where it is waited for. */
+  #next: Promise<void> | undefined;
   readonly #inbox: Bytes[] = [];
   readonly #changes: Changes = new Changes();
   /** The frame in the notice that was taken last. */
@@ -114,7 +115,7 @@ export class UcxLink implements Link, Advancing {
       const endpoint = new Endpoint(worker, address, undo);
       undo.push(() => clearTimeout(this.#verdict)); // the connection's end may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
-      undo.push(() => endpoint.end(() => this.#hasLanded()));
+      undo.push(() => endpoint.end(() => this.#hasLanded() && !this.#notices.isComing && !this.#frames.isComing));
       worker.join(this);
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
@@ -146,14 +147,9 @@ export class UcxLink implements Link, Advancing {
     return this;
   }
 
-  /** True if UCX does not write to the place of a frame there, or no longer. */
-  isIdle(address: Address): boolean {
-    return this.#frames.comesTo?.address !== address;
-  }
-
   take<T>(look: Look<T>): T | "later" | "ended" {
     this.resource.assertLive();
-    advanceAll(); // this program may be the other side of another ring
+    if (this.#inbox.length === 0) this.#init.worker.ask();
     if (this.#hasEnded) return "ended"; // what was announced and not brought has gone with it
     if (this.#failure !== undefined) throw this.#failure;
     const message = this.#inbox.shift();
@@ -170,7 +166,24 @@ export class UcxLink implements Link, Advancing {
 
   sendNow(bytes: Uint8Array, published?: number): boolean {
     this.resource.assertLive();
-    const whole = published === undefined ? undefined : this.#init.sent?.[published];
+    if (published !== undefined) this.#notify(bytes, this.#init.sent?.[published]);
+    else this.#unsent.push(bytes.slice());
+    if (this.#unsent.length > 0) this.#next ??= this.#catchUpLater();
+    return true;
+  }
+
+  async #catchUpLater(): Promise<void> {
+    await nextTurn();
+    this.#next = undefined;
+    if (this.resource.isLive) this.#catchUp();
+  }
+
+  /** Sends the notices that could wait. */
+  #catchUp(): void {
+    for (const bytes of this.#unsent.splice(0)) this.#notify(bytes, undefined);
+  }
+
+  #notify(bytes: Uint8Array, whole: Place | undefined): void {
     const frame = inside(whole);
     const length = bytes.length + frame.length;
     const place = placeFor(length);
@@ -179,7 +192,6 @@ export class UcxLink implements Link, Advancing {
     this.#send(place, length, this.#init.tags.sends, () => reuse(place));
     if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
     this.#said++;
-    return true;
   }
 
   async send(bytes: Uint8Array): Promise<void> {
@@ -198,10 +210,8 @@ export class UcxLink implements Link, Advancing {
       return true;
     }
     const awaited = this.#awaited ??= { into, since: performance.now(), hasCome: false };
-    for (const end = performance.now() + POLLING_MS; !awaited.hasCome && performance.now() < end;) {
-      libc().sched_yield(); // the other side may need this core
-      advanceAll();
-    }
+    const isOver = () => awaited.hasCome || this.#isReady("hang-up") || signal?.aborted === true;
+    await this.#init.worker.poll(isOver);
     while (!awaited.hasCome && !this.#isReady("hang-up")) await this.#change(signal);
     if (!awaited.hasCome && this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
@@ -218,29 +228,28 @@ export class UcxLink implements Link, Advancing {
   }
 
   /** Takes what has come, and ends what is over. */
-  look(): boolean {
+  look(): void {
     this.#hasLanded();
-    let hasWoken = false;
+    if (this.#unsent.length > 0) this.#catchUp();
     try {
       for (let notice; (notice = this.#notices.next(placeForNotice)) !== undefined;) {
         this.#heardOf++;
         this.#inbox.push(notice.into.bytes.slice(0, notice.length));
         reuse(notice.into);
-        hasWoken = this.#changes.tell();
+        this.#changes.tell();
       }
       const awaited = this.#awaited;
-      if (awaited === undefined || awaited.hasCome || this.#isLost) return hasWoken;
+      if (awaited === undefined || awaited.hasCome || this.#isLost) return;
       const frame = this.#frames.next(() => awaited.into);
-      if (frame === undefined) return hasWoken;
+      if (frame === undefined) return;
       const { length } = awaited.into.bytes;
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
-      return this.#changes.tell();
+      this.#changes.tell();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
     }
-    return hasWoken;
   }
 
   /** The place must stay as it is until UCX has sent it. */

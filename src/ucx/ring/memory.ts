@@ -13,7 +13,6 @@ import { ReceivedFds } from "../../channel/packet.ts";
 import { incoming } from "../../channel/transfer.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { moved } from "../../core/layout/layout.ts";
-import { ledger } from "../../core/life/ledger.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
 import { countForeignMapping } from "../../core/native/foreign_addresses.ts";
@@ -33,20 +32,14 @@ const FDS = 1;
 /** A frame, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
 export function placeOf(context: UcpContextH, mapped: Mapped, argument: string, undo: Undo): Place {
   const { first, byteLength } = extentOf(mapped, argument);
-  return placeAt(context, hostPlaceOf(first, argument), byteLength, () => true, undo);
+  return placeAt(context, hostPlaceOf(first, argument), byteLength, undo);
 }
 
-/** Has UCX know a frame's memory, until its end; for ever where it is not idle then. */
-function placeAt(
-  context: UcpContextH,
-  address: Address,
-  byteLength: number,
-  isIdle: (address: Address) => boolean,
-  undo: Undo,
-): Place {
+/** Has UCX know a frame's memory, until its end. */
+function placeAt(context: UcpContextH, address: Address, byteLength: number, undo: Undo): Place {
   const bytes = bytesAt(address, byteLength, API, undo);
   const [memh, end] = registered(context, address, byteLength);
-  undo.push(() => isIdle(address) && end());
+  undo.push(end);
   return { address, bytes, param: how(UCP_OP_ATTR_FIELD_MEMH, { memh }) };
 }
 
@@ -104,7 +97,7 @@ export interface Room extends Place {
 }
 
 /**
- * Makes room for a frame, from what a writer says. `isIdle` says whether UCX no longer writes to an address.
+ * Makes room for a frame, from what a writer says.
  *
  * @throws {MessageError} if what it says is wrong.
  */
@@ -112,7 +105,6 @@ export function roomFor(
   context: UcpContextH,
   message: Bytes,
   targets: readonly Target[],
-  isIdle: (address: Address) => boolean,
   undo: Undo,
 ): Room {
   const { kind, body } = decoded(message, FDS);
@@ -124,8 +116,8 @@ export function roomFor(
   undo.push(countForeignMapping(byteLength));
   const pages = Math.ceil(byteLength / PAGE) * PAGE;
   const address = mapPages(NULL, pages, fd);
-  undo.push(() => isIdle(address) ? unmapPages(address, pages) : ledger.quarantine(pages));
-  const place = placeAt(context, address, byteLength, isIdle, undo);
+  undo.push(() => unmapPages(address, pages));
+  const place = placeAt(context, address, byteLength, undo);
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
   return { ...place, frame, planes: JSON.stringify(planes) };
 }

@@ -49,9 +49,6 @@ interface Coming {
 /** Where a message comes that is dropped: none of its bytes is copied. */
 const NOWHERE: Place = { address: NULL, bytes: new Uint8Array(), param: PLAIN };
 
-/** Messages that had not come whole when their link ended: UCX may still write into their places. */
-const abandoned = new Set<Coming>();
-
 /**
  * The messages that each worker ended last. The other side may send more for a moment. UCX keeps what is not received until
  * the worker's end, so the next end on that worker drops it.
@@ -87,15 +84,14 @@ export class Messages {
     return coming;
   }
 
-  /** Where UCX still writes; undefined if nowhere. */
-  get comesTo(): Place | undefined {
+  /** Does UCX still write to the place of a message? */
+  get isComing(): boolean {
     if (this.#coming !== undefined && codeOf(this.#coming) !== UCS_INPROGRESS) this.#coming = undefined;
-    return this.#coming?.into;
+    return this.#coming !== undefined;
   }
 
-  /** No further message is taken. One that is on its way keeps its place, so that UCX can write there. */
+  /** No further message is taken. None may be on its way to a place of this side's. */
   end(): void {
-    if (this.comesTo !== undefined) abandoned.add(this.#coming!);
     const late = [...ended.get(this.#worker) ?? [], this].slice(-MOST_ENDED);
     for (const messages of late) messages.#drop();
     ended.set(this.#worker, late);
@@ -103,7 +99,7 @@ export class Messages {
 
   #drop(): void {
     for (let one; (one = this.#begin(() => NOWHERE)) !== undefined;) {
-      if (codeOf(one) === UCS_INPROGRESS) abandoned.add(one);
+      if (codeOf(one) === UCS_INPROGRESS) ucp().ucp_request_free(one.request); // once it is over
     }
   }
 

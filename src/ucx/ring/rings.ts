@@ -1,4 +1,3 @@
-import type { Address } from "../../../ffi/address.ts";
 import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
@@ -158,10 +157,8 @@ export class UcxRings extends Printed {
     const undo: Undo = [];
     using frames = new DisposableStack();
     const joined = allOrNothing("joining a ring", () => {
-      let link: UcxLink | undefined;
-      const isIdle = (address: Address) => link?.isIdle(address) ?? true;
       const rooms = messages.map((message) => {
-        const room = roomFor(this.#context, message, targets, isIdle, undo);
+        const room = roomFor(this.#context, message, targets, undo);
         frames.use(room.frame);
         return room;
       });
@@ -172,10 +169,10 @@ export class UcxRings extends Printed {
       }
       const { tags } = hello;
       const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms };
-      const made = link = new UcxLink(init, undo);
-      made.resource.dependOn(this.#owner); // it may end before there is a reader
-      const fetch: Joined<T>["fetch"] = (into, signal) => made.bring(into, signal);
-      return { link: made, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
+      const link = new UcxLink(init, undo);
+      link.resource.dependOn(this.#owner); // it may end before there is a reader
+      const fetch: Joined<T>["fetch"] = (into, signal) => link.bring(into, signal);
+      return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
     }, undo);
     try {
       await joined.link.met(signal);
