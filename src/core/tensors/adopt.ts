@@ -10,7 +10,7 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type BlockOwner, type Fate, type OwnedBlock } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
-import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
+import { findAllocation, findPlace, registerByHandle } from "../memory/peers.ts";
 import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
@@ -329,7 +329,7 @@ class Adopted implements BlockOwner {
     this.#holds++;
     const allocation = new Allocation(block, this);
     const kind = this.#kindOfNext();
-    if (kind !== undefined) tellByHandle(kind, this.owner.handle, allocation);
+    if (kind !== undefined) registerByHandle(kind, this.owner.handle, allocation);
     return allocation;
   }
 
