@@ -68,7 +68,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     this.#frames = frames.map((frame, i) => new ReusedFrame(frame, `frame ${i} of ${name}`));
     this.#whenFull = whenFull;
     const freed = this.#freed;
-    this.resource = new Resource({ name, undo: [() => freed.tell()] });
+    this.resource = new Resource({ name, undo: [() => freed.wake()] });
     link.resource.dependOn(this.resource);
     for (const frame of frames) frame.resource.dependOn(this.resource);
     finalizers.register(this, this.resource, this);
@@ -259,7 +259,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const atEnd = () => {
       inHand.delete(place);
       if (freed === undefined) notifyWriter(link, name, NOTICES.released, notice);
-      else freed.tell();
+      else freed.wake();
     };
     const reused = this.#frames[place];
     const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});

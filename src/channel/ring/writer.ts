@@ -72,7 +72,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     const slots = slotsOf(frames, name, { most: mostHeld(frames.length, whenFull), count: 0 }, release);
     this.#slots = slots;
     this.#free = [...slots];
-    this.resource = new Resource({ name, undo: [...release, () => this.#audience.changes.tell()] });
+    this.resource = new Resource({ name, undo: [...release, () => this.#audience.changes.wake()] });
     this.#audience = new Audience({ ring: this.resource, slots, whenFull, onFree: (slot) => this.#free.push(slot) });
     for (const frame of frames) frame.resource.dependOn(this.resource);
     door.resource.dependOn(this.resource);
@@ -239,7 +239,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
 
   #giveBack(slot: Slot<T>): void {
     this.#free.push(slot);
-    this.#audience.changes.tell();
+    this.#audience.changes.wake();
   }
 
   #announce(slot: Slot<T>, timestamp: bigint | undefined, facts: Uint8Array | undefined): number {
