@@ -121,8 +121,8 @@ export class StreamLane extends CudaLane {
   /** The same by an event not far before, where that is not over: then what is behind it is not, and needs none of its own. */
   override glance(mark: number): number {
     const last = this.#events.at(-1);
-    const tells = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
-    return tells && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
+    const isNear = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
+    return isNear && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
   }
 
   /** Blocks until a mark is over. It asks an event that stands there first: a wait that finds it over costs more. */

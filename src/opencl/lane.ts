@@ -71,11 +71,11 @@ export class ClLane implements Lane {
   #waits = new Words(8);
   #waitLists: WaitList[] = [];
   readonly #gates: GateEvents;
-  /** The failures that the line knows of, of commands behind unfinished ones. */
+  /** Failures reported to the line already, of commands behind unfinished ones. */
   readonly #reported = new Set<number>();
   #sweepAt = SWEEP;
   /** The newest mark that has an event. */
-  #told = 0;
+  #newestWithEvent = 0;
   /** The newest mark that was handed to the device. */
   #flushed = 0;
   /** True if somebody has asked about a later one. */
@@ -100,7 +100,7 @@ export class ClLane implements Lane {
 
   /** The event of an unfinished command, or of one behind it; undefined where all has failed. */
   eventAt(mark: number): ClEvent | undefined {
-    const at = this.#toldBy(mark);
+    const at = this.#markWithEvent(mark);
     return at > this.newest ? undefined : this.#ring.event(at);
   }
 
@@ -110,12 +110,12 @@ export class ClLane implements Lane {
    * it.
    */
   unfailedAt(mark: number): ClEvent | undefined {
-    for (let at = Math.min(this.#toldBy(mark), this.newest); at > this.over; at--) {
+    for (let at = Math.min(this.#markWithEvent(mark), this.newest); at > this.over; at--) {
       const event = this.#ring.event(at);
       if (event === 0n) continue; // left out
       const status = statusOf(event);
       if (status >= 0) return event;
-      this.#tell(at, at, status);
+      this.#reportFailure(at, at, status);
     }
     return undefined;
   }
@@ -128,7 +128,7 @@ export class ClLane implements Lane {
 
   /** The slot of a kernel. */
   get kernelSlot(): Address {
-    return this.#init.failsAsOne && this.newest - this.#told < FAR ? this.leaveOut() : this.slot;
+    return this.#init.failsAsOne && this.newest - this.#newestWithEvent < FAR ? this.leaveOut() : this.slot;
   }
 
   /** The next command's own call hands it to the device, and all before it. */
@@ -143,7 +143,7 @@ export class ClLane implements Lane {
 
   /** The next command waits for an event. */
   waitFor(event: ClEvent): void {
-    if (this.newest > this.over) this.#toldBy(this.newest); // what was submitted is not behind this event
+    if (this.newest > this.over) this.#markWithEvent(this.newest); // what was submitted is not behind this event
     if (this.waitCount === this.#waits.words.length) {
       const more = new Words(2 * this.waitCount);
       more.words.set(this.#waits.words);
@@ -176,7 +176,7 @@ export class ClLane implements Lane {
   submitted(mark: number, fn: string): void {
     this.newest = mark;
     if (this.#isFlushedWith) this.wasFlushed();
-    this.#ring.tell(mark, fn);
+    this.#ring.setFn(mark, fn);
     if (this.#isLeftOut) this.#ring.put(mark);
     else this.#hasEvent(mark);
     this.#isLeftOut = false;
@@ -201,7 +201,7 @@ export class ClLane implements Lane {
   /** Ends the commands of which an event reports. If `asks`, one event stands for all. */
   #sweep(mark: number, asks: boolean): void {
     while (this.over < mark) {
-      const at = asks ? this.#toldBy(this.over + 1) : this.#ring.next(this.over + 1, this.newest);
+      const at = asks ? this.#markWithEvent(this.over + 1) : this.#ring.next(this.over + 1, this.newest);
       if (at > this.newest) break;
       const event = this.#ring.event(at);
       const status = statusOf(event);
@@ -242,7 +242,7 @@ export class ClLane implements Lane {
   /** Blocks until a mark is over; rusticl 22.3 may return early. */
   block(mark: number): void {
     if (mark <= this.over) return;
-    const at = this.#toldBy(mark);
+    const at = this.#markWithEvent(mark);
     if (at > this.newest) return;
     this.flush();
     checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
@@ -280,7 +280,7 @@ export class ClLane implements Lane {
    * The first mark from this one on that has an event: the newest command gets a marker's if there is none. Past the newest
    * where all has failed.
    */
-  #toldBy(mark: number): number {
+  #markWithEvent(mark: number): number {
     const at = this.#ring.next(mark, this.newest);
     if (at <= this.newest) return at;
     const fn = "clEnqueueMarkerWithWaitList";
@@ -296,7 +296,7 @@ export class ClLane implements Lane {
   }
 
   #hasEvent(mark: number): void {
-    this.#told = mark;
+    this.#newestWithEvent = mark;
     ledger.add("opencl.cl_event");
   }
 
@@ -315,7 +315,7 @@ export class ClLane implements Lane {
     const waited = this.#waitLists[0]?.mark === mark ? this.#waitLists.shift()!.events : NONE;
     if (status < 0) {
       failed.add(event, waited);
-      this.#tell(first, mark, status);
+      this.#reportFailure(first, mark, status);
       this.#reported.delete(mark);
       return;
     }
@@ -346,7 +346,7 @@ export class ClLane implements Lane {
   }
 
   /** Reports once that a command failed, and perhaps those from `first` on that have no events. */
-  #tell(first: number, mark: number, status: number): void {
+  #reportFailure(first: number, mark: number, status: number): void {
     if (this.#reported.has(mark)) return;
     this.#reported.add(mark);
     this.#init.events.failed(first, workError(status, this.#ring.fn(mark)));
@@ -403,7 +403,7 @@ class EventRing {
     return this.#fns[mark & (this.#fns.length - 1)];
   }
 
-  tell(mark: number, fn: string): void {
+  setFn(mark: number, fn: string): void {
     this.#fns[mark & (this.#fns.length - 1)] = fn;
   }
 
@@ -420,7 +420,7 @@ class EventRing {
     for (let mark = first; mark <= last; mark++) {
       const at = mark & (fns.length - 1);
       this.put(mark, words.words[at] as ClEvent);
-      this.tell(mark, fns[at]);
+      this.setFn(mark, fns[at]);
     }
   }
 }

@@ -135,7 +135,7 @@ export function accessOfFd(fd: number): Access {
 }
 
 /** What the kernel reports: every import of an fd asks, and the result is read at once. */
-const answer = new DataView(new ArrayBuffer(statx.size));
+const status = new DataView(new ArrayBuffer(statx.size));
 const NO_PATH = cString("");
 
 export interface FileStatus {
@@ -149,16 +149,16 @@ export interface FileStatus {
 /** @throws {NativeCallError} EBADF if the fd is not open. */
 export function statusOf(fd: number): FileStatus {
   // Not fstat: its struct differs between x86-64 and aarch64.
-  if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {
+  if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, status) !== 0) {
     throw libcError("statx");
   }
   const { stx_mode, stx_ino, stx_size, stx_dev_major, stx_dev_minor } = statx.fields;
-  const device = BigInt(answer.getUint32(stx_dev_major.offset, true)) << 32n |
-    BigInt(answer.getUint32(stx_dev_minor.offset, true));
+  const device = BigInt(status.getUint32(stx_dev_major.offset, true)) << 32n |
+    BigInt(status.getUint32(stx_dev_minor.offset, true));
   return {
-    identity: device << 64n | answer.getBigUint64(stx_ino.offset, true),
-    mode: answer.getUint16(stx_mode.offset, true),
-    byteLength: answer.getBigUint64(stx_size.offset, true),
+    identity: device << 64n | status.getBigUint64(stx_ino.offset, true),
+    mode: status.getUint16(stx_mode.offset, true),
+    byteLength: status.getBigUint64(stx_size.offset, true),
   };
 }
 
