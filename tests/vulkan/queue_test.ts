@@ -49,7 +49,7 @@ test("a fill has every value of 1, 2 and 4 bytes, and of 8 where the halves are 
   vulkan.queue.fill(long, -1n);
   assertThrows(() => vulkan.queue.fill(long, 1n), ArgumentError, "differ");
   using odd = vulkan.allocate({ shape: [3], dtype: "u8" });
-  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "no whole word");
+  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "not a whole word");
 });
 
 test("fill() of rows with gaps, and of bytes at any place, fills the elements alone", (vulkan) => {

@@ -99,7 +99,7 @@ function typed(
       return new DeviceParameter(place(`${isConst ? "const " : ""}${base}*`), { isConst, element });
     }
     const hint = "Is it misspelt? A pointer to anything else is declared void*, or const void*.";
-    throw checks.wrong(argument, `"${shown(given)}" points to no number.`, hint);
+    throw checks.wrong(argument, `"${shown(given)}" is a pointer to an unknown type.`, hint);
   }
   const value = type.replace(/^const /, "");
   const element = elementOf(value);
