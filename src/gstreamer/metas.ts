@@ -90,7 +90,7 @@ const origins = new WeakMap<Metadata, Origin>();
 /** Gives a frame over a buffer the metadata that the buffer's metas stand for. */
 export function readMetas(held: HeldBuffer, frame: Frame): void {
   const metas = metasIn(held.handle, false);
-  if (metas.length === 0) return; // as a rule: then nothing has asked the frame for its info yet, nor its metadata
+  if (metas.length === 0) return; // the usual case: it makes neither the frame's info nor its metadata
   const { info, metadata } = frame;
   const groups: [Kind, Fields[]][] = [];
   const taken = new Set<number>();

@@ -119,9 +119,9 @@ export class Playback {
   }
 
   /**
-   * Has it go to a state. Returns once each element was asked to; then the state may be far yet.
+   * Has it go to a state. Returns once the request has reached each element; the state itself may come much later.
    *
-   * @param why what is thrown to who waits for it, where the program stops it for a reason
+   * @param why what calls that wait for it throw, where the program stops it for a reason
    */
   ask(state: State, why?: unknown): Promise<void> {
     if (state === this.#wanted && state !== GST_STATE_NULL) return this.#asked;
@@ -161,7 +161,7 @@ export class Playback {
     return this.#isPaused ? this.#asked : this.ask(GST_STATE_PLAYING);
   }
 
-  /** The same as `ask`, by the program, and returns once the state is reached. */
+  /** The same for a program, which waits until the state is reached. */
   async go(state: State): Promise<void> {
     const isPaused = this.#isPaused = state === GST_STATE_PAUSED;
     // A pipeline that is asked to pause in the middle of another change may never report that it has.
@@ -180,7 +180,7 @@ export class Playback {
     if (!await this.#reach(state)) throw overtaken(state);
   }
 
-  /** Returns false where it was asked for another state meanwhile. */
+  /** Returns false if another state was wanted meanwhile. */
   async #reach(state: State): Promise<boolean> {
     this.ask(state);
     let failed: Promise<void> | undefined;

@@ -16,7 +16,10 @@ import type { CommandLog } from "./queues/profiling.ts";
 /** This many new commands trigger a search for finished ones. */
 const SWEEP = 64;
 
-/** So many kernels without an event: more, and memory that waits for one of them would be freed much too late. */
+/**
+ * The most kernels in a row without an event: with more, memory that waits for one of them would be freed much too
+ * late.
+ */
 const FAR = 16;
 
 /** What a lane is made of. */
@@ -46,10 +49,10 @@ interface WaitList {
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
  * its event has no other owner.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for them,
- * and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
- * ({@link ClLane.leaveOut}); nor have most kernels, where the same is true of them. A question about such a mark is about
- * the next one that has an event, which may be later; or a marker is submitted for it. For mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for
+ * them, and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
+ * ({@link ClLane.leaveOut}); nor have most kernels, where the same is true of them. A poll of such a mark polls the
+ * next one that has an event, which may be later; or a marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -78,7 +81,7 @@ export class ClLane implements Lane {
   #newestWithEvent = 0;
   /** The newest mark that was handed to the device. */
   #flushed = 0;
-  /** True if somebody has asked about a later one. */
+  /** True if a later one was polled. */
   #isAsked = false;
   #isFlushedWith = false;
   #isLeftOut = false;
@@ -185,7 +188,7 @@ export class ClLane implements Lane {
       try {
         this.#sweep(mark, false);
       } catch {
-        // The caller did not ask for this: a later poll asks again.
+        // The caller did not poll: a later poll reports it.
       }
       this.#sweepAt = SWEEP + 2 * (mark - this.over);
     }
@@ -198,7 +201,7 @@ export class ClLane implements Lane {
     this.#sweep(mark, true);
   }
 
-  /** Ends the commands of which an event reports. If `asks`, one event stands for all. */
+  /** Ends the commands whose events report that they are over. If `asks`, one event stands for all. */
   #sweep(mark: number, asks: boolean): void {
     while (this.over < mark) {
       const at = asks ? this.#markWithEvent(this.over + 1) : this.#ring.next(this.over + 1, this.newest);
@@ -215,14 +218,17 @@ export class ClLane implements Lane {
     this.#keeping(() => this.#init.failed.sweep());
   }
 
-  /** Asks whether a mark is over, and hands all commands to the device. */
+  /** Polls a mark, and hands all commands to the device. */
   poll(mark: number): number {
     this.flush();
     this.sweep(mark);
     return this.over;
   }
 
-  /** The same, but hands commands to the device only where somebody asks again: who waits for them there does so anyway. */
+  /**
+   * The same, but hands commands to the device only at the second poll: callers that wait on the device flush them
+   * anyway.
+   */
   glance(mark: number): number {
     if (mark > this.#flushed && !this.#isAsked) {
       this.#isAsked = true;

@@ -70,7 +70,7 @@ export function duplicateFd(fd: number): number {
   return copy;
 }
 
-/** What a call says of an fd that a program gave. @throws {ArgumentError} where the fd is not open. */
+/** What a call returns for an fd that a program gave. @throws {ArgumentError} where the fd is not open. */
 export function whereOpen<T>(checks: Checks, argument: string, fd: number, ask: (fd: number) => T): T {
   try {
     return ask(fd);
@@ -84,7 +84,9 @@ export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
 }
 
-/** How many bytes a dma-buf has, by the kernel. @throws {NativeCallError} ESPIPE for what has no length. */
+/**
+ * The length of a dma-buf in bytes, as the kernel reports it. @throws {NativeCallError} ESPIPE for what has no length.
+ */
 export function lengthOfFd(fd: number): number {
   const length = Number(libc().lseek(fd, 0n, SEEK_END));
   if (length < 0) throw libcError("lseek");
@@ -178,8 +180,8 @@ export function kindOfFile(mode: number): KindOfFile {
 }
 
 /**
- * What an fd is that no driver has memory behind: a pipe, a socket, an eventfd. A driver believes that it is one of its own,
- * and one on the CPU reads it, where nothing may ever come. Undefined for what may be memory.
+ * The kind of file, if it is one without memory: a pipe, a socket, an eventfd. A driver takes any fd for one of its
+ * own, and a driver on the CPU reads it, where nothing may ever come. Undefined for what may be memory.
  */
 export function kindWithoutMemory(fd: number, mode: number): KindOfFile | undefined {
   const kind = kindOfFile(mode);

@@ -278,7 +278,7 @@ class Adopted implements BlockOwner {
     this.#target.context.resource?.assertLive();
   }
 
-  /** One less holds it: a block was freed, or the call is over. The last one releases it. */
+  /** Called by each holder as it lets go: a freed block, or the call. The last one releases the object. */
   free(fate: Fate): void {
     if (this.#fate === "unused" || fate === "escaped") this.#fate = fate;
     if (--this.#holds === 0) this.owner.release(this.#fate);

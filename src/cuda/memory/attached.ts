@@ -40,7 +40,7 @@ export function attachedTensor(
   });
 }
 
-/** Asks the driver. @throws {ArgumentError} for an address that is not CUDA's. */
+/** Queries the driver. @throws {ArgumentError} for an address that is not CUDA's. */
 function pointedAt(address: Address): Pointed {
   const type = numberOf(cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
   if (type !== cu.CU_MEMORYTYPE_DEVICE && type !== cu.CU_MEMORYTYPE_HOST) {

@@ -35,7 +35,7 @@ export function optional<T>(ask: Ask<T>, otherwise: T): Ask<T> {
   };
 }
 
-/** Asks only if the device lists an extension. */
+/** A query that is made only if the device lists an extension. */
 export function listed<T>(extension: string, ask: Ask<T>, otherwise: T): Ask<T> {
   return (device) => device.extensions.includes(extension) ? optional(ask, otherwise)(device) : otherwise;
 }

@@ -79,7 +79,7 @@ function partsOf(
   return { handle: root.mem, layout: at, resource, image, root };
 }
 
-/** Asks the driver. @throws {ArgumentError} for anything but an image of this target in the driver's own memory. */
+/** Queries the driver. @throws {ArgumentError} for anything but an image of this target in the driver's own memory. */
 function askImage(
   mem: ClMem,
   { rawHandle }: BaseContext,

@@ -48,7 +48,7 @@ const QUERIES: Queries<UsmCapabilities> = {
   system: ability(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL),
 };
 
-/** Asks a device that lists the extension. @throws {NativeCallError} if the driver fails. */
+/** The capabilities of a device that lists the extension. @throws {NativeCallError} if the driver fails. */
 export function usmCapabilities({ handle, extensions }: OpenCLDevice): UsmCapabilities {
   return queryAll(QUERIES, { handle, query: deviceQuery(handle), extensions });
 }
