@@ -57,7 +57,7 @@ function describe(format: number, argument: string): PixelsFormat {
     return {
       plane: of("plane", i),
       step: of("pixel_stride", i),
-      offset: bits > 8 && offset % 2 === 1 ? 2 * offset : offset, // of P010, GStreamer counts values and not bytes
+      offset: bits > 8 && offset % 2 === 1 ? 2 * offset : offset, // for P010, GStreamer counts values, not bytes
       bits,
       across: 1 << of("w_sub", i),
       down: 1 << of("h_sub", i),

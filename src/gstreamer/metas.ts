@@ -115,7 +115,7 @@ function addIfPlain(metadata: Metadata, name: string, fields: Fields): void {
 
 /** Gives a new buffer the metas that a frame's metadata stands for, and those unknown ones that it came with. */
 export function writeMetas(buffer: Address, { info, metadata }: Frame): void {
-  if (!origins.has(metadata) && metadata.entries().next().done) return; // as a rule
+  if (!origins.has(metadata) && metadata.entries().next().done) return; // the usual case
   const kept = passOn(buffer, info, metadata);
   const rest = [...metadata.entries()].filter(([, fields]) => !kept.has(fields));
   const isAbout = ([name, { objectId }]: Entry, id: unknown) => name in ABOUT && id !== undefined && objectId === id;

@@ -95,7 +95,10 @@ function assertFits(
   checks.assertWithin(at, room, "init", "cuPointerGetAttribute");
 }
 
-/** The allocation of the driver's range, if samepage knows it. It may have been asked for with fewer bytes. */
+/**
+ * The allocation of the driver's range, if samepage knows it. The program may have allocated fewer bytes than the
+ * driver's range has.
+ */
 function knownAt({ start, byteLength, hostAddress = start }: Pointed): Allocation | undefined {
   const known = findAllocation(hostAddress, byteLength);
   if (known === undefined) return undefined;
