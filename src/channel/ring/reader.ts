@@ -4,7 +4,7 @@ import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { withMoment } from "../../core/layout/frame_info.ts";
-import { Pace } from "../../core/pace.ts";
+import { Pace, SLOW_MS } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
@@ -27,7 +27,7 @@ import {
   type ReceivedNotice,
   type WhenFull,
 } from "./notice.ts";
-import { Polling, SLOW_MS } from "./polling.ts";
+import { Polling } from "./polling.ts";
 
 const WAIT: Names<SignalOptions> = { signal: true };
 

@@ -3,7 +3,7 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { type MediaFacts, mediaFacts } from "../../core/layout/frame_info.ts";
-import { Pace } from "../../core/pace.ts";
+import { Pace, SLOW_MS } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/errors.ts";
@@ -14,7 +14,7 @@ import { ReusedFrame } from "../../core/tensors/reused.ts";
 import { encodedFacts } from "./facts.ts";
 import type { Door } from "./link.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";
-import { Polling, SLOW_MS } from "./polling.ts";
+import { Polling } from "./polling.ts";
 import { type Held, Slot } from "./slot.ts";
 
 /** Options of {@link RingWriter.next}. */
