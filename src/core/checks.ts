@@ -132,8 +132,14 @@ export class Checks {
     throw this.wrong(argument, `expected an fd, got ${literal(given)}.`);
   }
 
-  /** A copy of an array that a program gave. @throws {ArgumentError} if it is too long. */
-  itemsIn<T>(given: readonly T[], argument: string): T[] {
+  /**
+   * A copy of an array that a program gave.
+   *
+   * @param expected the kind of array, for messages
+   * @throws {ArgumentError} if it is not an array, or too long.
+   */
+  itemsIn<T>(given: readonly T[], argument: string, expected: string = "an array"): T[] {
+    if (!Array.isArray(given)) throw this.wrongKind(argument, expected, given);
     const { length } = given;
     if (length > MOST_ITEMS) throw this.wrong(argument, `expected at most ${MOST_ITEMS} items, got ${length}.`);
     const items = new Array<T>(length);
