@@ -104,6 +104,12 @@ export class Checks {
     );
   }
 
+  /** Throws unless a value is a finite number. @param isDivisor true if it may not be 0 */
+  assertFinite(value: unknown, argument: string, isDivisor: boolean = false): asserts value is number {
+    if (Number.isFinite(value) && !(isDivisor && value === 0)) return;
+    throw this.wrong(argument, `expected a finite number${isDivisor ? " other than 0" : ""}, got ${literal(value)}.`);
+  }
+
   /** The description of pixels. @throws {ArgumentError} for a table; the caller deals with sound. */
   pixelsIn(info: Exclude<FrameInfo, AudioInfo>, argument: string): PixelsInfo {
     if (info.type !== "table") return info;

@@ -38,13 +38,9 @@ const TYPES: Readonly<Partial<Record<DType, readonly [type: string, store: (at: 
 };
 
 const NUMBERS: Rule = (checks, value, argument) => {
-  const numbers = Array.isArray(value) ? checks.itemsIn(value, argument) : [value];
-  if (numbers.length === 0) throw checks.wrong(argument, "expected a number for each channel, got an empty array.");
-  const bad = numbers.findIndex((one) => !Number.isFinite(one) || (one === 0 && argument === "scale"));
-  if (bad < 0) return;
-  const kind = argument === "scale" ? "a finite number other than 0" : "a finite number";
-  const place = Array.isArray(value) ? `${argument}[${bad}]` : argument;
-  throw checks.wrong(place, `expected ${kind}, got ${shown(numbers[bad])}.`);
+  const isDivisor = argument === "scale";
+  if (!Array.isArray(value)) return checks.assertFinite(value, argument, isDivisor);
+  checks.itemsIn(value, argument).forEach((one, i) => checks.assertFinite(one, `${argument}[${i}]`, isDivisor));
 };
 
 const NAMES = {
