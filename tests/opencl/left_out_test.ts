@@ -107,7 +107,8 @@ simulated("what waits for a promise does not hold up a signal before it", async 
   const signal = there.from.signal();
   const gated = cl.line.waitFor([host.signal(promise)]);
   const { lane } = cl.line;
-  assertNotEquals(lane.eventAt(signal.mark), lane.eventAt(gated.mark));
+  // The event of a signal that is over was released, and the next one may have its address.
+  if (!signal.reached()) assertNotEquals(lane.eventAt(signal.mark), lane.eventAt(gated.mark));
   await reached(signal);
   assert(!gated.reached());
   resolve();
@@ -171,23 +172,36 @@ simulated("kernels of a driver whose commands fail as one share an event", async
   assertEquals(events(), before);
 });
 
+const FIRST_TOLD: Record<string, (fence: Fence) => unknown> = {
+  "asks": (fence) => fence.reached(),
+  "blocks": (fence) => fence.waitSync(),
+  "awaits": (fence) => fence.wait(),
+};
+
 for (const failsAsOne of [true, false]) {
   const which = failsAsOne ? "without events" : "with an event each";
-  simulated(`where the context is lost, kernels ${which} have failed, and end`, async (cl) => {
-    await using queue = cl.createQueue();
-    await using words = cl.allocate(BYTES);
-    const line = openLine(cl, queue, failsAsOne);
-    const fences = Array.from({ length: 20 }, () => line.line.submitRaw(KERNEL));
-    words.usedBy(fences[0]);
-    driver.isLost = true;
-    const lost = [NativeCallError, "-9999"] as const;
-    assertThrows(() => fences[19].reached(), ...lost);
-    assertThrows(() => fences[0].waitSync(), ...lost);
-    await assertRejects(() => fences[1].wait(), ...lost);
-    await assertRejects(() => words.finished(), ...lost);
-    assertThrows(() => line[Symbol.dispose](), ...lost);
-    driver.isLost = false;
-  });
+  for (const [how, isTold] of Object.entries(FIRST_TOLD)) {
+    for (const isLostWith of ["a marker", "a flush"]) {
+      const when = `a program ${how}, and ${isLostWith} is refused`;
+      simulated(`where the context is lost, kernels ${which} have failed, and end: ${when}`, async (cl) => {
+        await using queue = cl.createQueue();
+        await using words = cl.allocate(BYTES);
+        const line = openLine(cl, queue, failsAsOne);
+        const fences = Array.from({ length: 20 }, () => line.line.submitRaw(KERNEL));
+        words.usedBy(fences[0]);
+        driver.isLost = true;
+        driver.takesMarkers = isLostWith === "a flush";
+        const lost = [NativeCallError, "-9999"] as const;
+        await assertRejects(async () => void await isTold(fences[19]), ...lost);
+        assertThrows(() => fences[18].reached(), ...lost);
+        assertThrows(() => fences[0].waitSync(), ...lost);
+        await assertRejects(() => fences[1].wait(), ...lost);
+        await assertRejects(() => words.finished(), ...lost);
+        assertThrows(() => line[Symbol.dispose](), ...lost);
+        driver.isLost = driver.takesMarkers = false;
+      });
+    }
+  }
 }
 
 /** A marker stands for a kernel, and takes the same. */

@@ -132,7 +132,7 @@ test("arguments are checked against the shader", (vulkan) => {
 });
 
 test("anything but a shader, or wants more than buffers, is refused", (vulkan) => {
-  assertThrows(() => vulkan.program(new Uint8Array(64)), ArgumentError, "no SPIR-V");
+  assertThrows(() => vulkan.program(new Uint8Array(64)), ArgumentError, "not SPIR-V");
   const spirv = shader("spin");
   assertThrows(() => vulkan.program(spirv.slice(0, spirv.length - 40)), ArgumentError, "cut off");
   using program = vulkan.program(spirv);
