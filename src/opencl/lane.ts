@@ -248,12 +248,7 @@ export class ClLane implements Lane {
   /** Blocks until a mark is over; rusticl 22.3 may return early. */
   block(mark: number): void {
     if (mark <= this.over) return;
-<<<<<<< HEAD
-    const at = this.#toldBy(mark);
-=======
     const at = this.#markWithEvent(mark);
-    if (at > this.newest) return;
->>>>>>> main
     this.flush();
     if (mark <= this.over) return; // all has failed
     checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
