@@ -249,8 +249,8 @@ export class ClLane implements Lane {
   block(mark: number): void {
     if (mark <= this.over) return;
     const at = this.#markWithEvent(mark);
-    if (at > this.newest) return;
     this.flush();
+    if (mark <= this.over) return; // all has failed
     checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
   }
 
@@ -258,8 +258,8 @@ export class ClLane implements Lane {
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.over) return;
     const event = this.eventAt(mark);
-    if (event === undefined) return;
     this.flush();
+    if (event === undefined || mark <= this.over) return; // all has failed
     check(opencl().clRetainEvent(event), "clRetainEvent");
     try {
       checkWait(
@@ -298,7 +298,7 @@ export class ClLane implements Lane {
     this.#hasEvent(this.newest);
     this.#flushed = Math.min(this.#flushed, this.newest - 1); // the marker is not
     this.flush();
-    return this.newest;
+    return this.over < this.newest ? this.newest : this.newest + 1;
   }
 
   #hasEvent(mark: number): void {
@@ -344,6 +344,7 @@ export class ClLane implements Lane {
     if (code !== LOST) throw error;
     const first = this.over + 1;
     this.over = this.newest;
+    this.wasFlushed();
     for (let at = first; (at = this.#ring.next(at, this.newest)) <= this.newest; at++) {
       this.#release(this.#ring.event(at));
     }

@@ -109,6 +109,33 @@ test("the thread's API stays what it was", () => {
   }
 });
 
+Deno.test({
+  name: "egl: the end of a thread's last context leaves what a program has made current, and its API",
+  ignore: missing() !== undefined, // test() itself has one more context
+  fn() {
+    const before = native().eglQueryAPI();
+    const egl = EglContext.open();
+    const display = egl.display as Address;
+    const attributes = Int32Array.of(EGL_CONTEXT_MAJOR_VERSION, 3, EGL_NONE);
+    const theirs = native().eglCreateContext(display, NULL, NULL, attributes);
+    assertEquals(native().eglMakeCurrent(display, NULL, NULL, theirs), 1);
+    try {
+      egl[Symbol.dispose]();
+      assertEquals(native().eglGetCurrentContext(), theirs);
+      eglDevices();
+      assertEquals(native().eglGetCurrentContext(), theirs);
+      assertEquals(native().eglMakeCurrent(display, NULL, NULL, NULL), 1);
+      assertEquals(native().eglBindAPI(OPENGL), 1);
+      EglContext.open()[Symbol.dispose]();
+      assertEquals(native().eglQueryAPI(), OPENGL);
+    } finally {
+      native().eglMakeCurrent(display, NULL, NULL, NULL);
+      native().eglDestroyContext(display, theirs);
+      native().eglBindAPI(before === EGL_NONE ? EGL_OPENGL_ES_API : before);
+    }
+  },
+});
+
 test("a context of a program's shares its textures, and stays as it is", (egl) => {
   using theirs = EglContext.open(); // it stands for the program's
   const { display, handle: context, openContext } = theirs;

@@ -40,6 +40,18 @@ testEach("work sizes outside of what the device takes are refused, by name", (pl
   }
 });
 
+testEach("sizes that were refused leave nothing behind for the next run", (platform) => {
+  using b = bench(platform);
+  using source = host.allocate({ shape: [64], dtype: "u8" });
+  {
+    using mapped = b.graph.map(source, b.cl);
+    b.kernels.add.run({ items: [32] }, [mapped, 1]);
+    thrown(ArgumentError, () => b.kernels.add.run({ items: [64, 2 ** 31, 0] }, [mapped, 1]));
+    b.kernels.add.run({ items: [64] }, [mapped, 1]); // not 64 times 2^31 of them
+  }
+  assertEquals([...source.view()], Array.from({ length: 64 }, (_, i) => i < 32 ? 2 : 1));
+});
+
 testEach("one to three dimensions, with and without groups and offsets", (platform) => {
   using b = bench(platform);
   using program = b.cl.program(`

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Fence } from "../../src/core/device/fence.ts";
 import type { Memory, MemoryTarget } from "../../src/core/contract.ts";
+import { host } from "../../src/host/context.ts";
 import { AccessError, ArgumentError, DisposedError, InteropError, LayoutError } from "../../src/core/errors.ts";
 import { PermanentContext } from "../../src/core/graph/context.ts";
 import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
@@ -191,6 +192,23 @@ Deno.test(
     const error = assertThrows(() => make(0x1020n, 64), ArgumentError, "bytes 32 to 96 of memory known with 64");
     assertEquals([error.argument, released], ["block", 1]);
   }),
+);
+
+Deno.test(
+  "adoptTensor() over known memory ends while a promise has the bytes, and a view was moved away",
+  withEmptyLedger(async () => {
+    const fates: Fate[] = [];
+    const owner = { handle: 5n, isReference: true, release: (fate: Fate) => void fates.push(fate) };
+    const first = host.allocate({ shape: [64], dtype: "u8" });
+    const at = first.handle;
+    const plane = { handle: at, layout: first.layout, block: block(64, at) };
+    const again = adoptTensor(new Kind(), owner, plane);
+    warningsOf(() => first.grant.allocation.markEscaped("was moved away"));
+    await first.lend(() => again[Symbol.dispose](), { access: "read" });
+    assertEquals(fates, []);
+    first[Symbol.dispose]();
+    assertEquals(fates, ["escaped"]);
+  }, { quarantined: 64 }),
 );
 
 for (const blocks of [1, 2] as const) {

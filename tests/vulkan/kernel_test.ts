@@ -83,6 +83,22 @@ test("a kernel reaches nothing outside of its tensor", (vulkan) => {
   assertEquals(outside, -1, "a byte outside was written");
 });
 
+test("kernel.run() runs its own groups after a run that was refused", (vulkan) => {
+  using program = vulkan.program(shader("mix"));
+  using kernel = program.kernel();
+  using from = vulkan.allocate({ shape: [4], dtype: "f32" });
+  using to = vulkan.allocate({ shape: [4, 4], dtype: "f32" });
+  vulkan.queue.write(from, Float32Array.of(1, 2, 3, 4));
+  vulkan.queue.fill(to, 0);
+  const args = [from, to, [1, 1, 1], 1, [1, 4]] as const;
+  kernel.run({ groups: [2] }, args);
+  assertThrows(() => kernel.run({ groups: [1, 2, 0] }, args), ArgumentError, "groups[2]");
+  kernel.run({ groups: [1] }, args); // a group has two rows
+  const seen = new Float32Array(16);
+  vulkan.queue.read(to, seen);
+  assertEquals([...seen], [1, 1, 1, 1, 2, 2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+});
+
 function wrong(
   kernel: VulkanKernel,
   args: readonly unknown[],

@@ -103,6 +103,7 @@ export class Sizes {
       throw this.wrong("", `expected the ${like.length} dimensions of ${like.#argument}, got ${length}.`);
     }
     if (this.#has(given)) return;
+    this.length = 0; // where one is refused, the others are not those of a launch
     for (let i = 0; i < 3; i++) {
       const size: number = i < length ? given[i] : 1;
       if (i < length && !(Number.isInteger(size) && size >= this.#least && size <= this.#most[i])) {

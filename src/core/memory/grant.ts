@@ -190,7 +190,8 @@ export class Grant {
 
   /** @internal True for bytes that another owner has lent to other code, and keeps until that has released them. */
   get isOnLoan(): boolean {
-    return this.allocation.lends.some(this.start, this.end, "all", ({ resource }) => resource!.held);
+    // The bytes of a promise have no resource of their own.
+    return this.allocation.lends.some(this.start, this.end, "all", ({ resource }) => resource?.held ?? false);
   }
 
   /** Other code that was lent bytes for reading may hand them on for writing: then the loan is not {@link loan}. */

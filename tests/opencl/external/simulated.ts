@@ -23,6 +23,7 @@ import { tapped } from "../../faults/tap.ts";
 import { setTap } from "../../../src/core/native/library.ts";
 import { mapPages, unmapPages } from "../../../src/core/native/blocks.ts";
 import { addressOf } from "../../../src/core/native/pin.ts";
+import { copyOf } from "../../../src/core/native/foreign_addresses.ts";
 import { libc } from "../../../src/core/native/libc.ts";
 import { textOf } from "../../../src/core/native/mappings.ts";
 import { cString } from "../../../src/core/native/text.ts";
@@ -61,6 +62,8 @@ export const driver: {
   dmaBufs: boolean;
   /** Its context is lost: it says so of every event and marker, and of a wait and a flush. */
   isLost: boolean;
+  /** It takes a marker even then. */
+  takesMarkers: boolean;
   /** Its buffers lie in memory that is longer by so many bytes. */
   pool: number;
   /** What it says of every semaphore, in words of 64 bits, in place of what is true. */
@@ -71,6 +74,7 @@ export const driver: {
   exportsSemaphores: false,
   dmaBufs: false,
   isLost: false,
+  takesMarkers: false,
   pool: 0,
   says: new Map(),
 };
@@ -165,6 +169,19 @@ function put(errcode: BufferSource, code: number): bigint {
 
 // deno-lint-ignore no-explicit-any -- native functions of any signature
 type Fakes = Record<string, (...args: any[]) => unknown>;
+
+/** The events that were released for the last time since the context was lost. */
+const gone = new Set<bigint>();
+
+function assertThere(event: bigint, fn: string): void {
+  if (driver.isLost && gone.has(event)) misuses.push(`${fn} of an event that was released`);
+}
+
+function referencesOfEvent(functions: OpenCL, event: never): number {
+  const count = new Uint32Array(1);
+  functions.clGetEventInfo(event, cl.CL_EVENT_REFERENCE_COUNT, 4n, addressOf(count, "opencl"), NULL);
+  return count[0];
+}
 
 function loader(functions: OpenCL): Fakes {
   real = functions;
@@ -283,15 +300,33 @@ function loader(functions: OpenCL): Fakes {
       flushed.push(queue);
       return functions.clFlush(queue);
     },
-    clEnqueueMarkerWithWaitList: (...args: never[]) =>
-      driver.isLost ? LOST : (functions.clEnqueueMarkerWithWaitList as (...args: never[]) => number)(...args),
+    clEnqueueMarkerWithWaitList(...args: never[]) {
+      if (driver.isLost && !driver.takesMarkers) return LOST;
+      gone.clear(); // the new event may have the address of one of them
+      return (functions.clEnqueueMarkerWithWaitList as (...args: never[]) => number)(...args);
+    },
+    clRetainEvent(event: never) {
+      assertThere(event, "clRetainEvent");
+      return functions.clRetainEvent(event);
+    },
+    clReleaseEvent(event: never) {
+      assertThere(event, "clReleaseEvent");
+      if (driver.isLost && referencesOfEvent(functions, event) === 1) gone.add(event);
+      return functions.clReleaseEvent(event);
+    },
     clGetEventInfo(...args: never[]) {
+      assertThere(args[0], "clGetEventInfo");
       if (driver.isLost) return LOST;
       progress();
       return (functions.clGetEventInfo as (...args: never[]) => number)(...args);
     },
     clWaitForEvents: (...args: never[]) => {
-      if (driver.isLost) return LOST;
+      if (driver.isLost) {
+        const [count, list] = args as readonly unknown[] as readonly [number, Address];
+        const events = new BigUint64Array(copyOf(list, 8 * count).buffer);
+        for (const event of events) assertThere(event, "clWaitForEvents");
+        return LOST;
+      }
       blocking.push("clWaitForEvents");
       return pumped("clWaitForEvents")(...args);
     },
