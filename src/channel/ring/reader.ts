@@ -31,7 +31,7 @@ import { Polling, SLOW_MS } from "./polling.ts";
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
-/** The bytes of so many frames may be on their way in: the next one's move while the program has the one before. */
+/** So many places are named at a time: the next frame's bytes move while the program has the one before. */
 const AHEAD = 2;
 
 const published = noticeOf([NOTICES.published]);

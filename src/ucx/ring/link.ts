@@ -116,7 +116,7 @@ export class UcxLink implements Link, Advancing {
       const endpoint = new Endpoint(worker, address, undo);
       undo.push(() => clearTimeout(this.#verdict)); // the connection's end may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
-      undo.push(() => endpoint.end(() => this.#hasLanded() && this.#notices.hasDropped() && this.#frames.hasDropped()));
+      undo.push(() => endpoint.end(() => this.#hasLanded() && !this.#notices.isComing && !this.#frames.isComing));
       worker.join(this);
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
@@ -200,8 +200,8 @@ export class UcxLink implements Link, Advancing {
   }
 
   /**
-   * Brings the frame that was announced last to the first of these places, and has later ones begin to come to the
-   * others. Returns false where the other side has ended before it was there.
+   * Brings the frame that was announced last to the first of these places, and has the one after it begin to come to
+   * the second. Returns false where the other side has ended before it was there.
    *
    * @throws the signal's reason if it is aborted. The frames still come, so the next call has to name the same places.
    */
@@ -236,7 +236,8 @@ export class UcxLink implements Link, Advancing {
     this.#hasLanded();
     if (this.#unsent.length > 0) this.#catchUp();
     try {
-      while (this.#notices.coming > 0 || this.#notices.begin(placeForNotice)) {
+      for (;;) {
+        this.#notices.begin(placeForNotice);
         const notice = this.#notices.next();
         if (notice === undefined) break;
         this.#heardOf++;
@@ -245,20 +246,26 @@ export class UcxLink implements Link, Advancing {
         this.#changes.tell();
       }
       if (this.#isLost) return;
-      const frames = this.#frames;
-      while (frames.coming < this.#places.length && frames.begin(() => this.#places[frames.coming]));
+      this.#beginFrame();
       const awaited = this.#awaited;
-      const frame = awaited?.hasCome === false ? frames.next() : undefined;
+      const frame = awaited?.hasCome === false ? this.#frames.next() : undefined;
       if (awaited === undefined || frame === undefined) return;
       this.#places = this.#places.slice(1);
       const { length } = frame.into.bytes;
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
+      this.#beginFrame(); // the program has work to do first
       this.#changes.tell();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
     }
+  }
+
+  /** One at a time: over shared memory, UCX moves two in turns of small parts, and takes longer for both. */
+  #beginFrame(): void {
+    const [into] = this.#places;
+    if (into !== undefined) this.#frames.begin(() => into);
   }
 
   /** The place must stay as it is until UCX has sent it. */

@@ -56,51 +56,46 @@ const NOWHERE: Place = { address: NULL, bytes: new Uint8Array(), param: PLAIN };
 const ended = new WeakMap<UcpWorker, readonly Messages[]>();
 const MOST_ENDED = 64;
 
-/** The messages of one tag, in order. UCX calls nothing back: they are asked for. */
+/** The messages of one tag, which come one at a time. UCX calls nothing back: they are asked for. */
 export class Messages {
   readonly #worker: UcpWorker;
   readonly #tag: bigint;
-  /** Those that UCX has a place for. */
-  readonly #coming: Coming[] = [];
+  #coming: Coming | undefined;
 
   constructor(worker: UcpWorker, tag: bigint) {
     this.#worker = worker;
     this.#tag = tag;
   }
 
-  /** Has UCX bring one more that was announced, to a place for so many bytes. Returns false if none was. */
-  begin(placeOf: (length: number) => Place): boolean {
-    const coming = this.#begin(placeOf);
-    if (coming !== undefined) this.#coming.push(coming);
-    return coming !== undefined;
-  }
-
-  /** How many have a place, and were not returned by {@link next}. */
-  get coming(): number {
-    return this.#coming.length;
+  /**
+   * Has UCX bring the next one, if there is one and none is on its way. `placeOf` returns the place for a message of so
+   * many bytes.
+   */
+  begin(placeOf: (length: number) => Place): void {
+    this.#coming ??= this.#begin(placeOf);
   }
 
   /**
-   * The first that has a place, once it is whole; undefined until then.
+   * The one that was begun, once it is whole; undefined until then.
    *
    * @throws {MessageError} if it is longer than its place.
    */
   next(): Omit<Coming, "request"> | undefined {
-    const [coming] = this.#coming;
+    const coming = this.#coming;
     if (coming === undefined) return undefined;
     const code = codeOf(coming);
     if (code === UCS_INPROGRESS) return undefined;
-    this.#coming.shift();
+    this.#coming = undefined;
     const { length, into: { bytes } } = coming;
     if (length > bytes.length) throw badMessage("message", `expected at most ${bytes.length} bytes, got ${length}.`);
     check(code, "ucp_tag_msg_recv_nbx");
     return coming;
   }
 
-  /** Drops those that have a place. Returns false while UCX still writes to one of them. */
-  hasDropped(): boolean {
-    while (this.#coming.length > 0 && codeOf(this.#coming[0]) !== UCS_INPROGRESS) this.#coming.shift();
-    return this.#coming.length === 0;
+  /** Does UCX still write to the place of a message? */
+  get isComing(): boolean {
+    if (this.#coming !== undefined && codeOf(this.#coming) !== UCS_INPROGRESS) this.#coming = undefined;
+    return this.#coming !== undefined;
   }
 
   /** No further message is taken. None may be on its way to a place of this side's. */
