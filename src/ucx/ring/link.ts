@@ -121,7 +121,7 @@ export class UcxLink implements Link, Advancing {
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
       undo.push(() => stream.close());
-      undo.push(() => this.#changes.tell());
+      undo.push(() => this.#changes.wake());
       return [endpoint, new Resource({ name: `ring's link to ${name}`, undo })];
     }, undo);
   }
@@ -134,7 +134,7 @@ export class UcxLink implements Link, Advancing {
     let hasMet = false;
     this.#fly("ucp_ep_flush_nbx", ucp().ucp_ep_flush_nbx(this.#endpoint.handle, PLAIN), () => {
       hasMet = true;
-      this.#changes.tell();
+      this.#changes.wake();
     });
     while (!hasMet && this.#failure === undefined) await this.#change(signal);
     if (this.#failure !== undefined) throw this.#failure;
@@ -243,7 +243,7 @@ export class UcxLink implements Link, Advancing {
         this.#heardOf++;
         this.#inbox.push(notice.into.bytes.slice(0, notice.length));
         reuse(notice.into);
-        this.#changes.tell();
+        this.#changes.wake();
       }
       if (this.#isLost) return;
       this.#beginFrame();
@@ -255,7 +255,7 @@ export class UcxLink implements Link, Advancing {
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
       this.#beginFrame(); // the program has work to do first
-      this.#changes.tell();
+      this.#changes.wake();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
@@ -314,7 +314,7 @@ export class UcxLink implements Link, Advancing {
     this.#failure ??= error;
     clearInterval(this.#beats);
     this.#init.stream.close();
-    this.#changes.tell();
+    this.#changes.wake();
   }
 
   async #change(signal: AbortSignal | undefined): Promise<void> {
@@ -337,12 +337,12 @@ export class UcxLink implements Link, Advancing {
         this.#heard = performance.now();
       }
       this.#hasEnded = this.#failure === undefined;
-      this.#changes.tell();
+      this.#changes.wake();
     } catch (error) {
       if (this.#failure !== undefined) return; // this side has closed it
       if (isEnd(error)) this.#hasEnded = true;
       else this.#lose(error);
-      this.#changes.tell();
+      this.#changes.wake();
     }
   }
 
