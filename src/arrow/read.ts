@@ -63,9 +63,11 @@ interface Node {
 type Schema = ReturnType<typeof schemaAt>;
 type Data = ReturnType<typeof arrayAt>;
 
+const AGAIN = "Whoever takes the structs first moves them: have the producer export the array again.";
+
 function schemaAt(address: Address, argument: string, path = "") {
   const said = readArrowSchema(readObject(address, ArrowSchema.size, "arrow", argument), 0);
-  if (said.release === NULL) throw checks.wrong("schema", `${path}it was released, or moved.`);
+  if (said.release === NULL) throw checks.wrong("schema", `${path}it was released, or moved.`, AGAIN);
   if (said.format === NULL) throw checks.wrong("schema", `${path}it has no format.`);
   if ((said.flags & ~FLAGS) !== 0n) throw checks.wrong("schema", `${path}it has unknown flags: ${said.flags}.`);
   return { ...said, format: probeText(said.format, LONGEST_TEXT, "arrow", "schema") };
@@ -73,7 +75,7 @@ function schemaAt(address: Address, argument: string, path = "") {
 
 function arrayAt(address: Address, argument: string, path = "") {
   const said = readArrowArray(readObject(address, ArrowArray.size, "arrow", argument), 0);
-  if (said.release === NULL) throw checks.wrong("array", `${path}it was released, or moved.`);
+  if (said.release === NULL) throw checks.wrong("array", `${path}it was released, or moved.`, AGAIN);
   for (const name of ["length", "offset", "n_buffers", "n_children"] as const) {
     if (said[name] >= 0n && said[name] <= Number.MAX_SAFE_INTEGER) continue;
     throw checks.wrong("array", `${path}${name} is ${said[name]}.`);
@@ -134,9 +136,13 @@ function assertPlain(type: Schema, data: Data, path: string, buffers: number, ch
   }
   const all = pointersAt(data.buffers, buffers, "array");
   if (data.null_count === 0n || (data.null_count < 0n && all[0] === NULL)) return all;
-  const some = data.null_count < 0n ? "an unknown number of" : data.null_count;
+  const some = data.null_count < 0n
+    ? "an unknown number of nulls"
+    : data.null_count === 1n
+    ? "1 null"
+    : `${data.null_count} nulls`;
   const hint = "Fill them first (fill_null), or have them counted (null_count) if there are none.";
-  throw checks.wrong("array", `${path}it has ${some} nulls, and every element of a tensor is one.`, hint);
+  throw checks.wrong("array", `${path}it has ${some}, and every element of a tensor is a number.`, hint);
 }
 
 function assertReaches(length: bigint, { offset, length: count }: Data, each: bigint, path: string): void {

@@ -146,7 +146,11 @@ function rootOf(given: Tensor | Frame, addresses: readonly bigint[], as: "list" 
 
 function nodeOf({ layout, name: text }: Tensor, address: bigint, name: string, as: "list" | "tensor"): Node {
   if (!isContiguous(layout)) {
-    throw checks.unfit("given", `${text} has gaps between its elements, which Arrow cannot describe.`);
+    throw checks.unfit(
+      "given",
+      `${text} has gaps between its elements, which Arrow cannot describe.`,
+      "Copy it to a layout without gaps first.",
+    );
   }
   const { shape: [length = 1, ...rest], dtype } = layout;
   const sizes = as === "tensor" && rest.length > 0 ? [rest.reduce((product, n) => product * n, 1)] : rest;

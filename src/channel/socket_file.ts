@@ -93,9 +93,9 @@ function hintForConnect(path: string): string {
     case EACCES:
       return `Only the user who listens may connect, and this user may not use ${path}.`;
     case ECONNREFUSED:
-      return `Does a process listen at ${path}? The one that did has ended, or the file is not a socket.`;
+      return `The process that listened at ${path} has ended, or the file is not a socket: start the process first.`;
     default:
-      return `Does a process listen at ${path}?`;
+      return `Does a process listen at ${path}? Start it first.`;
   }
 }
 

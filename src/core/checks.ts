@@ -104,6 +104,12 @@ export class Checks {
     );
   }
 
+  /** Throws unless a value is a finite number. @param isDivisor true if it may not be 0 */
+  assertFinite(value: unknown, argument: string, isDivisor: boolean = false): asserts value is number {
+    if (Number.isFinite(value) && !(isDivisor && value === 0)) return;
+    throw this.wrong(argument, `expected a finite number${isDivisor ? " other than 0" : ""}, got ${literal(value)}.`);
+  }
+
   /** The description of pixels. @throws {ArgumentError} for a table; the caller deals with sound. */
   pixelsIn(info: Exclude<FrameInfo, AudioInfo>, argument: string): PixelsInfo {
     if (info.type !== "table") return info;
@@ -132,8 +138,14 @@ export class Checks {
     throw this.wrong(argument, `expected an fd, got ${literal(given)}.`);
   }
 
-  /** A copy of an array that a program gave. @throws {ArgumentError} if it is too long. */
-  itemsIn<T>(given: readonly T[], argument: string): T[] {
+  /**
+   * A copy of an array that a program gave.
+   *
+   * @param expected the kind of array, for messages
+   * @throws {ArgumentError} if it is not an array, or too long.
+   */
+  itemsIn<T>(given: readonly T[], argument: string, expected: string = "an array"): T[] {
+    if (!Array.isArray(given)) throw this.wrongKind(argument, expected, given);
     const { length } = given;
     if (length > MOST_ITEMS) throw this.wrong(argument, `expected at most ${MOST_ITEMS} items, got ${length}.`);
     const items = new Array<T>(length);

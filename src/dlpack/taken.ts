@@ -201,14 +201,16 @@ function layoutOf(given: Described): LayoutInit {
   if (lanes === 0) throw checks.unfit("lanes", "expected one at least.");
   const shape = numbersAt(given.shape, ndim, "shape");
   const steps = given.strides === NULL ? undefined : numbersAt(given.strides, ndim, "strides");
+  const none = shape.indexOf(0);
+  if (none >= 0) throw checks.unfit(`shape[${none}]`, "there are no elements, and samepage has no empty tensors.");
   const size = sizeOf(dtype);
   const element = parts * lanes; // elements of `dtype` in one of the struct's
   const strides = new Array<number>(ndim);
   for (let i = ndim - 1, dense = element * size; i >= 0; dense *= shape[i--]) {
-    if (shape[i] === 0) throw checks.unfit(`shape[${i}]`, "there are no elements, and samepage has no empty tensors.");
-    if (steps !== undefined && steps[i] < 0 && shape[i] > 1) {
-      const hint = "Copy it where it is made, or flip it there.";
-      throw checks.unfit(`strides[${i}]`, `${steps[i]} is negative: samepage has no such layouts.`, hint);
+    if (steps !== undefined && steps[i] <= 0 && shape[i] > 1) {
+      const why = steps[i] < 0 ? "it is negative" : "all elements of the dimension are the same bytes (a broadcast)";
+      const hint = "Copy the array first: numpy.ascontiguousarray(array), tensor.contiguous().";
+      throw checks.unfit(`strides[${i}]`, `expected a step forwards, got ${steps[i]}: ${why}.`, hint);
     }
     strides[i] = steps === undefined || shape[i] === 1 ? dense : steps[i] * element * size;
   }

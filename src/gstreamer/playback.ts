@@ -271,7 +271,7 @@ function parsed(description: string, undo: Undo): Address {
   }
   if (handle !== NULL && error[0] === 0n) return handle;
   const { message } = takenError(error[0] as Address, "gst_parse_launch");
-  const hint = "`gst-inspect-1.0 ELEMENT` shows whether an element is installed, and its properties.";
+  const hint = "gst-launch-1.0 takes the same syntax; `gst-inspect-1.0 ELEMENT` shows an element, if it is installed.";
   throw checks.wrong("description", message, hint, "gst_parse_launch");
 }
 

@@ -36,8 +36,7 @@ export function assertCuda(on: Context, version: string): void {
  * Checks the providers that a program names. On a GPU CUDA's comes first if it is not named; the CPU's needs no name.
  */
 export function providersIn(given: readonly string[] | undefined, on: Context | undefined): readonly string[] {
-  if (given !== undefined && !Array.isArray(given)) throw checks.wrongKind("providers", "a list of names", given);
-  const named = checks.itemsIn(given ?? [], "providers");
+  const named = checks.itemsIn(given ?? [], "providers", "a list of names");
   const all = providersHere();
   for (const [i, name] of named.entries()) {
     checks.assertText(name, `providers[${i}]`);

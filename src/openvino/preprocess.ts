@@ -1,6 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import * as c from "../../ffi/openvino/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { withRemedy } from "../core/errors.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
@@ -56,13 +57,20 @@ export function preprocessIn(given: Preprocess, argument: string): Preprocess {
     if (text !== undefined) checks.assertText(text, `${argument}.${name}`);
   }
   if (size !== undefined) {
-    const [height, width] = checks.itemsIn(size, `${argument}.size`);
+    const [height, width] = checks.itemsIn(size, `${argument}.size`, "an array of height and width");
     checks.assertInteger(height, `${argument}.size[0]`, 1, LARGEST);
     checks.assertInteger(width, `${argument}.size[1]`, 1, LARGEST);
+    if (format === "NV12" && (height % 2 !== 0 || width % 2 !== 0)) {
+      const hint = "Crop a row or a column away, or let pictureInput() of a pipeline fill the input.";
+      throw checks.wrong(`${argument}.size`, `expected even numbers for NV12, got ${height} × ${width}.`, hint);
+    }
   }
   for (const [name, numbers] of Object.entries({ mean, scale })) {
-    if (numbers === undefined || checks.itemsIn(numbers, `${argument}.${name}`).every(Number.isFinite)) continue;
-    throw checks.wrong(`${argument}.${name}`, "expected numbers.");
+    if (numbers === undefined) continue;
+    const place = `${argument}.${name}`;
+    for (const [i, one] of checks.itemsIn(numbers, place, "an array with a number for each channel").entries()) {
+      checks.assertFinite(one, `${place}[${i}]`, name === "scale");
+    }
   }
   return given;
 }
@@ -77,7 +85,11 @@ export function preprocessed(model: Address, inputs: ReadonlyMap<string, Preproc
     const steps = resultOf("ov_preprocess_prepostprocessor_create", model);
     undo.push(() => ov().ov_preprocess_prepostprocessor_free(steps));
     for (const [name, how] of inputs) thenUndo("preprocessing", (undo) => addSteps(steps, name, how, onSurfaces, undo));
-    return resultOf("ov_preprocess_prepostprocessor_build", steps);
+    try {
+      return resultOf("ov_preprocess_prepostprocessor_build", steps);
+    } catch (error) {
+      throw withRemedy(error, 'Does modelLayout say how the model\'s dimensions lie, as "NCHW" does?');
+    }
   });
 }
 

@@ -88,7 +88,7 @@ export class Python extends Printed {
   static open(options: PythonOptions = {}): Python {
     const { library, home, path = [] } = optionsIn(options, OPTIONS);
     for (const [name, text] of Object.entries({ library, home })) if (text !== undefined) checks.assertText(text, name);
-    const folders = checks.itemsIn(path, "path");
+    const folders = checks.itemsIn(path, "path", "an array of folders");
     folders.forEach((folder, i) => checks.assertText(folder, `path[${i}]`));
     assertNoWorker();
     if (opened !== undefined) return opened.#again(library, home, folders);
@@ -268,7 +268,8 @@ function settled(home: string | undefined, path: readonly string[]): string {
   const args = referencesTo([home, path], (i) => ["home", "path"][i]);
   const prefix = taken(called(helping("settle"), args, "settle"));
   if (typeof prefix === "string") return prefix;
-  throw checks.wrong("home", "another Python is open already, and a process has one.");
+  const hint = "Leave home out to use that one, or open this one in a process of its own.";
+  throw checks.wrong("home", "another Python is open already, and a process has one.", hint);
 }
 
 /** New references to the arguments of the helper's `run`. */

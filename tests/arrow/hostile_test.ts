@@ -86,7 +86,7 @@ const CASES: Readonly<Record<string, readonly [make: () => Produced, message: Re
     /beyond all addresses/,
     LayoutError,
   ],
-  "nulls": [broken(({ array }) => array.set({ null_count: 1n })), /it has 1 nulls/],
+  "nulls": [broken(({ array }) => array.set({ null_count: 1n })), /it has 1 null, /],
   "more nulls than elements": [broken(({ array }) => array.set({ null_count: 5n })), /null_count is 5, of 4/],
   "an unknown number of nulls": [
     broken(({ array }) =>
@@ -195,7 +195,7 @@ const CASES: Readonly<Record<string, readonly [make: () => Produced, message: Re
       one.array.set({ null_count: 1n });
       return one;
     },
-    /it has 1 nulls/,
+    /it has 1 null, /,
   ],
   "a column that is too short": [
     () => produced("+s", { length: 5n, buffers: [0n], children: [plain()] }),

@@ -148,7 +148,7 @@ pyarrowTest(
       const [code, message] of [
         ["pa.array([True, False])", /single bits/],
         ['pa.array(["a", "b"])', /texts/],
-        ["pa.array([1, None])", /nulls/],
+        ["pa.array([1, None])", /1 null/],
         ['pa.array(["a"]).dictionary_encode()', /dictionary/],
         ["pa.array([[1], [2, 3]])", /lists of varying length/],
         ["pa.array([], pa.int32())", /no elements/],

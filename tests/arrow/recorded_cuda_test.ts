@@ -111,7 +111,10 @@ test("arrays of other devices, and events that cannot be read, are refused", (cu
     assertEquals(theirs.is_released(made.array), 0, "it is still the caller's");
   };
   refused(deviceArray(START, { id: 7n }), "of ARROW_DEVICE_CUDA, number 7, and none of them is for that");
-  refused(deviceArray(START, { type: dev.ARROW_DEVICE_CUDA + 8 }), "no memory here is of device type 10");
+  refused(
+    deviceArray(START, { type: dev.ARROW_DEVICE_CUDA + 8 }),
+    "no memory here is of device type 10. samepage knows 1 (ARROW_DEVICE_CPU), 2",
+  );
   refused(deviceArray(START, { type: -1 }), "device type -1");
   refused(deviceArray(START, { event: 8n }), "cannot be read");
   refused(deviceArray(START, { event: memory(new BigUint64Array(1)) }), "got null");

@@ -81,7 +81,8 @@ Deno.test("ring: what cannot be published is refused by what it is", () =>
     await assertRejects(() => ring.publish(undefined as never), ArgumentError, "expected a frame, got undefined");
     const promise = ring.next();
     assertMatch(await told(() => ring.publish(promise as never)), /got a promise.*publish\(await ring\.next\(\)\)/);
-    assertThrows(() => frame.planes[0].bytes(), DisposedError, `plane 0 of ${name} was published with ${name}`);
+    const used = `plane 0 of ${name} was published with ${name}. Use it before that, or a new one.`;
+    assertThrows(() => frame.planes[0].bytes(), DisposedError, used);
     const last = await promise;
     ring[Symbol.dispose]();
     await assertRejects(() => ring.publish(last), DisposedError, "ring at");

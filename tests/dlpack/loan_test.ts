@@ -82,8 +82,8 @@ for (const version of [1, 0] as const) {
       const loan = toDLPack(tensor, { version });
       assertEquals([stale.length, loan.isReleased], [0, false]);
       (version === 1 ? peer.add_versioned : peer.add_unversioned)(loan.handOver(), 10, 30);
-      assertThrows(() => tensor.view(), AccessError, "on their way back from DLPack loan");
-      assertThrows(() => toDLPack(tensor), AccessError, "on their way back");
+      assertThrows(() => tensor.view(), AccessError, "its bytes are still lent to DLPack loan");
+      assertThrows(() => toDLPack(tensor), AccessError, "loan.takeBack() if that refused it. Then await");
       await tensor.finished();
       assert(loan.isReleased);
       assertEquals([...tensor.view()], [11, 12, 13, 14, 15, 16]);

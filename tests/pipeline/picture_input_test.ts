@@ -168,9 +168,15 @@ for (
   const [what, shape, dtype, options, message] of [
     ["a list", [10], "f32", {}, "the model takes f32 [10]"],
     ["two pictures", [2, 3, 4, 4], "f32", {}, "the model takes f32 [2,3,4,4]"],
-    ["another layout", [4, 4, 3], "f32", {}, "the model takes f32 [4,4,3]. RGB in NCHW is three channels"],
+    [
+      "another layout",
+      [4, 4, 3],
+      "f32",
+      {},
+      "RGB in NCHW fills an input [3, height, width] of f32, f16, u8, i8, and the model takes f32 [4,4,3]. Pass",
+    ],
     ["one channel for RGB", [1, 4, 4], "f32", {}, "the model takes f32 [1,4,4]"],
-    ["f64", [3, 4, 4], "f64", {}, "the model takes f64 [3,4,4]. RGB in NCHW is three channels of f32, f16, u8, i8"],
+    ["f64", [3, 4, 4], "f64", {}, "of f32, f16, u8, i8, and the model takes f64 [3,4,4]"],
     ["two means", [3, 4, 4], "f32", { mean: [1, 2] }, "mean: expected 3 numbers, got 2"],
     ["another name", [3, 4, 4], "f32", { input: "x" }, "the model has no input x. It has image"],
   ] as const

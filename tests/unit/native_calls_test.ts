@@ -126,7 +126,7 @@ Deno.test("NativeCalls.orEnd() ends it where its call fails, and all is freed be
 Deno.test("NativeCalls.end() ends it with its turn, and says how", async () => {
   const calls = callsOf([]);
   await calls.inTurn(async () => await calls.end("closed"));
-  assertThrows(() => calls.assertGoing(), DisposedError, "A sink was closed.");
+  assertThrows(() => calls.assertGoing(), DisposedError, "A sink was closed. Use it before that, or a new one.");
 });
 
 Deno.test("a call in flight keeps an object from being ended by the garbage collector", async () => {

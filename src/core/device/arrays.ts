@@ -58,7 +58,10 @@ export class ArrayDevices {
    */
   arraysIn(contexts: readonly Context[], type: number, ordinal: number, argument: string, address: bigint) {
     const device = this.#devices.find((one) => one.type === type);
-    if (device === undefined) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
+    if (device === undefined) {
+      const known = this.#devices.map((one) => `${one.type} (${one.name})`).join(", ");
+      throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`, `samepage knows ${known}.`);
+    }
     const { name, memory, apis } = device;
     let arrays: Arrays | undefined;
     for (const context of contexts) {

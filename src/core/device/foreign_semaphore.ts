@@ -236,8 +236,9 @@ export abstract class SemaphoreQueue<
 }
 
 function pointsIn(given: readonly (ForeignSemaphore | SemaphorePoint)[], checks: Checks): readonly SemaphorePoint[] {
-  if (!Array.isArray(given) || given.length === 0) throw checks.wrongKind("semaphores", "a list of semaphores", given);
-  const points = checks.itemsIn(given, "semaphores").map((one): SemaphorePoint => {
+  const all = checks.itemsIn(given, "semaphores", "a list of semaphores");
+  if (all.length === 0) throw checks.wrong("semaphores", "expected a list of semaphores, got an empty one.");
+  const points = all.map((one): SemaphorePoint => {
     const point = one instanceof ForeignSemaphore ? { semaphore: one } : optionsIn(one, POINT, "semaphores");
     if (point.semaphore instanceof ForeignSemaphore) return point;
     throw checks.wrongKind("semaphores", "semaphores of importSemaphore() or attachSemaphore()", point.semaphore);

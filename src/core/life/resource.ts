@@ -224,9 +224,13 @@ export class Resource extends Printed {
       });
     }
     const { name, ending, endedBy } = this;
-    if (endedBy === undefined) throw new DisposedError(`${name} was ${ending}.`, { api: "core" });
+    const what = endedBy === undefined ? `${name} was ${ending}.` : `${name} was ${ending} with ${endedBy}.`;
+    if (ending !== "disposed") {
+      throw new DisposedError(what, { api: "core", hint: "Use it before that, or a new one." });
+    }
+    if (endedBy === undefined) throw new DisposedError(what, { api: "core" });
     const hint = `Keep ${endedBy} until the last use of all that depends on it.`;
-    throw new DisposedError(`${name} was ${ending} with ${endedBy}.`, { api: "core", hint });
+    throw new DisposedError(what, { api: "core", hint });
   }
 
   /** The same of it and of its parts, each of which may have ended by itself. */

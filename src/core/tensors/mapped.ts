@@ -255,13 +255,15 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   protected assertReturned(returning: readonly Grant[]): void {
     const [unfinished] = this.stillReturning(returning);
     if (unfinished === undefined) return;
-    throw new AccessError(
-      `${this.name} cannot be used yet: its bytes are on their way back from ${unfinished.holder}.`,
-      {
-        api: "core",
-        hint: "Await tensor.finished() first: it waits until they are back.",
-      },
-    );
+    const wayOut = unfinished.resource?.wayOut;
+    const hint = wayOut === undefined
+      ? "Await tensor.finished() first: it waits until they are back."
+      : `${wayOut} Then await tensor.finished().`;
+    const what = wayOut === undefined ? "on their way back from" : "still lent to";
+    throw new AccessError(`${this.name} cannot be used yet: its bytes are ${what} ${unfinished.holder}.`, {
+      api: "core",
+      hint,
+    });
   }
 
   /** Throws, once, all that failed on these bytes after its dispose had returned. For mappers. */

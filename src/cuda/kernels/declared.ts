@@ -62,8 +62,8 @@ class DeviceParameter extends PointerParameter<CudaTensor, CudaPrimaryContext> {
 
 /** The parameters of a kernel's declaration. @throws {ArgumentError} for a type that cannot be passed. */
 export function parametersIn(declared: readonly ParameterType[], kernel: string): Declared[] {
-  if (!Array.isArray(declared)) throw checks.wrongKind("parameters", "an array of types", declared);
-  const parameters = checks.itemsIn(declared, "parameters").map((type, i) => declaredAs(type, kernel, i));
+  const types = checks.itemsIn(declared, "parameters", "an array of types");
+  const parameters = types.map((type, i) => declaredAs(type, kernel, i));
   const bytes = parameters.reduce((sum, { info }) => sum + info.size, 0);
   if (bytes <= MOST_PARAMETER_BYTES) return parameters;
   throw checks.wrong("parameters", `${bytes} bytes are more than the ${MOST_PARAMETER_BYTES} that a kernel can take.`);

@@ -38,9 +38,9 @@ const TYPES: Readonly<Partial<Record<DType, readonly [type: string, store: (at: 
 };
 
 const NUMBERS: Rule = (checks, value, argument) => {
-  const numbers = Array.isArray(value) ? checks.itemsIn(value, argument) : [value];
-  if (numbers.length > 0 && numbers.every((one) => Number.isFinite(one) && (one !== 0 || argument === "mean"))) return;
-  throw checks.wrong(argument, `expected a number, or one for each channel, got ${shown(value)}.`);
+  const isDivisor = argument === "scale";
+  if (!Array.isArray(value)) return checks.assertFinite(value, argument, isDivisor);
+  checks.itemsIn(value, argument).forEach((one, i) => checks.assertFinite(one, `${argument}[${i}]`, isDivisor));
 };
 
 const NAMES = {
@@ -104,8 +104,11 @@ export function pictureInput(cl: OpenCLContext, options: PictureInputOptions = {
       const [count, height, width] = LAYOUTS[layout].map((i) => shape.at(i - 3)!);
       const isPicture = shape.slice(0, -3).every((one) => one === 1) && TYPES[dtype] !== undefined;
       if (!isPicture || !(count === 3 || (count === 1 && format === "GRAY8"))) {
-        const hint = `${format} in ${layout} is three channels of ${Object.keys(TYPES).join(", ")}.`;
-        throw checks.wrong("input", `the model takes ${dtype} [${shape}].`, hint);
+        const channels = format === "GRAY8" ? "3 or 1" : "3";
+        const fitting = layout === "NCHW" ? `${channels}, height, width` : `height, width, ${channels}`;
+        const what = `${format} in ${layout} fills an input [${fitting}] of ${Object.keys(TYPES).join(", ")}, and the`;
+        const hint = "Pass the model's own layout and format, or write prepare() yourself.";
+        throw checks.wrong("input", `${what} model takes ${dtype} [${shape}].`, hint);
       }
       if (to.layout.byteOffset !== 0) {
         const what =

@@ -80,7 +80,13 @@ export default table(import.meta, {
       using tensor = host.allocate({ shape: [4, 3], dtype: "u8", rowAlign: 64 });
       toArrow(tensor);
     },
-    fails: { error: LayoutError, api: "arrow", argument: "given", message: /gaps between its elements/ },
+    fails: {
+      error: LayoutError,
+      api: "arrow",
+      argument: "given",
+      message: /gaps between/,
+      hint: /Copy it to a layout/,
+    },
   },
   "planes of several heights": {
     run() {
@@ -152,7 +158,7 @@ export default table(import.meta, {
       using arrow = toArrow(tensor);
       fromArrow(arrow.array, arrow.schema, { contexts });
     },
-    fails: wrong("schema", /it was released, or moved/),
+    fails: wrong("schema", /it was released, or moved/, /export the array again/),
   },
   "structs that were taken before": {
     run() {
@@ -161,7 +167,7 @@ export default table(import.meta, {
       using _taken = fromArrow(arrow.schema, arrow.array, { contexts });
       fromArrow(arrow.schema, arrow.array, { contexts });
     },
-    fails: wrong("schema", /it was released, or moved/),
+    fails: wrong("schema", /it was released, or moved/, /export the array again/),
   },
   "contexts that are none": {
     run() {

@@ -113,7 +113,7 @@ export default table(import.meta, {
       error: NativeCallError,
       ...{ api: "channel", fn: "connect", code: 2, codeName: "ENOENT" },
       message: /connect failed with ENOENT/,
-      hint: /Does a process listen/,
+      hint: /Does a process listen .*Start it first/,
     },
   },
   "a path in a folder that does not exist": {

@@ -127,7 +127,7 @@ export default table(import.meta, {
     const loan = toDLPack(tensor, { access: "read" });
     using _same = fromDLPack(loan.handOver(), HOST);
     loan.handOver();
-  }, gone(/DLPack loan of host tensor \[2,3\] f32 was handed over/)),
+  }, { ...gone(/DLPack loan of host tensor \[2,3\] f32 was handed over/), hint: /Use it before that/ }),
   "taking back a loan that a tensor has": lending((tensor) => {
     const loan = toDLPack(tensor);
     using _same = fromDLPack(loan.handOver(), HOST);

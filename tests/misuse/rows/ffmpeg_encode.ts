@@ -241,7 +241,7 @@ export default table(import.meta, {
       await write();
       await out.close();
       await write();
-    }, { error: DisposedError, api: "core", message: /FFmpeg encoder was closed/ }),
+    }, { error: DisposedError, api: "core", message: /FFmpeg encoder was closed/, hint: /a new one/ }),
     says: ["a.png"],
   },
   "encode: a frame after dispose": row("a.png", {}, async ({ out, write }) => {

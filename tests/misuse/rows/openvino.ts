@@ -114,8 +114,23 @@ export default table(import.meta, {
     { x: { size: [0, 8], modelLayout: "NCHW" } },
     wrong("preprocess.x.size[0]", /an integer from 1 to 65536, got 0/),
   ),
-  "means that are not numbers": preprocessRow({ x: { mean: ["1"] } }, wrong("preprocess.x.mean", /expected numbers/)),
-  "color without the model's layout": preprocessRow({ x: { format: "NV12", dtype: "u8" } }, fails(BUILD, /./)),
+  "means that are not numbers": preprocessRow(
+    { x: { mean: ["1"] } },
+    wrong("preprocess.x.mean[0]", /expected a finite number, got "1"/),
+  ),
+  "one mean for all channels": preprocessRow({ x: { mean: 127.5 } }, wrong("preprocess.x.mean", /for each channel/)),
+  "a scale of which one is 0": preprocessRow(
+    { x: { scale: [1, 0, 1] } },
+    wrong("preprocess.x.scale[1]", /a finite number other than 0, got 0/),
+  ),
+  "an odd size for NV12": preprocessRow(
+    { x: { format: "NV12", size: [241, 320], modelLayout: "NCHW" } },
+    wrong("preprocess.x.size", /even numbers for NV12, got 241 × 320/, /pictureInput\(\)/),
+  ),
+  "color without the model's layout": preprocessRow({ x: { format: "NV12", dtype: "u8" } }, {
+    ...fails(BUILD, /./),
+    hint: /Does modelLayout say/,
+  }),
   "a tensor in place of a frame": row((ov) => {
     using session = ov.compileSync(PLANAR, { preprocess: { x: { format: "NV12", dtype: "u8", modelLayout: "NCHW" } } });
     using x = ov.allocate({ shape: [4, 4], dtype: "u8" });

@@ -258,6 +258,10 @@ export default table(import.meta, {
     },
     fails: { ...wrong("options", /unknown property means/, /mean, scale/), api: "core" },
   },
+  "an input's scale of which one is 0": {
+    run: () => pictureInput(any({ api: "opencl" }), { scale: [1, 0, 1] }),
+    fails: wrong("scale[1]", /expected a finite number other than 0, got 0/),
+  },
   "a context of another API": {
     run() {
       const input = () => pictureInput(any(host));

@@ -50,17 +50,21 @@ export default table(import.meta, {
     run: () => Python.open(any({ path: [1] })),
     fails: wrong("path[0]", /expected a string/),
   },
+  "folders as one string": {
+    run: () => Python.open(any({ path: "/opt/modules" })),
+    fails: wrong("path", /an array of folders, got a string/),
+  },
   "a second library": opened(
     () => Python.open({ library: "libother.so" }),
     wrong("library", /is open, and a process has one Python/),
   ),
   "a second home": opened(
     () => Python.open({ home: "/tmp" }),
-    wrong("home", /another Python is open already/),
+    wrong("home", /another Python is open already/, /Leave home out/),
   ),
   "a home that does not exist, later": opened(
     () => Python.open({ home: "/nonexistent" }),
-    wrong("home", /another Python is open already/),
+    wrong("home", /another Python is open already/, /Leave home out/),
   ),
   "code that is not a text": opened((python) => python.run(any(5)), wrong("code", /expected a string/)),
   "code that is not Python": opened((python) => python.run("1 +"), raises(/SyntaxError/, /SyntaxError/)),
