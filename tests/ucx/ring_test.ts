@@ -142,6 +142,34 @@ for (const [size, info] of Object.entries({ small: INFO, large: LARGE })) {
   });
 }
 
+ucxTest("ring: the next frame's bytes come while the program has the one before", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 3, "wait", LARGE);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  const calls = ucp() as { ucp_tag_msg_recv_nbx: UCP["ucp_tag_msg_recv_nbx"] };
+  const { ucp_tag_msg_recv_nbx } = calls;
+  let begun = 0;
+  calls.ucp_tag_msg_recv_nbx = (...of) => {
+    if (of[2] >= 100_000n) begun++;
+    return ucp_tag_msg_recv_nbx(...of);
+  };
+  try {
+    for (const value of [1, 2, 3]) await publish(ring, value);
+    using first = (await reader.next())!;
+    await until(() => begun === 2, "the second begins to come");
+    for (const expected of [2, 3]) {
+      using frame = (await reader.next())!;
+      assertEquals([valueOf(first), valueOf(frame)], [1, expected]);
+    }
+    assertEquals(begun, 3);
+  } finally {
+    calls.ucp_tag_msg_recv_nbx = ucp_tag_msg_recv_nbx;
+  }
+});
+
 ucxTest("ring: a frame whose wait was given up keeps its place, whichever is disposed meanwhile", async () => {
   const { ucx, rings } = openRings(["tcp"]);
   await using _ = ucx;

@@ -54,9 +54,10 @@ export interface Joined<T extends Tensor | Frame> {
   readonly frames: readonly T[];
   readonly whenFull: WhenFull;
   /**
-   * For memory that is not the writer's own: brings the bytes of the frame that was announced last into one of `frames`
-   * that the program does not hold, and so gives the frame back to the writer. Resolves to false if the writer has ended.
-   * If the wait is given up, the bytes still arrive, so the next call has to name the same place.
+   * For memory that is not the writer's own: brings the bytes of the frame that was announced last into the first of
+   * these places, which are indexes of `frames` that the program does not hold, and so gives the frame back to the writer.
+   * Resolves to false if the writer has ended. The bytes of later frames may go to the other places meanwhile, in order,
+   * so the next call has to begin with those; if the wait is given up, it has to name all of them again.
    */
-  readonly fetch?: (into: number, signal: AbortSignal | undefined) => Promise<boolean>;
+  readonly fetch?: (places: readonly number[], signal: AbortSignal | undefined) => Promise<boolean>;
 }

@@ -31,6 +31,9 @@ import { Polling } from "./polling.ts";
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
+/** So many places are named at a time: the next frame's bytes move while the program has the one before. */
+const AHEAD = 2;
+
 const published = noticeOf([NOTICES.published]);
 
 /** The side of a ring that reads its frames in the writer's own memory. A write into a view ends this process. */
@@ -49,8 +52,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   readonly #pace: Pace = new Pace();
   /** Reports that the program has disposed a frame, if the writer need not know. */
   readonly #freed: Changes = new Changes();
-  /** The announced frame, and where its bytes go. If the wait for them is given up, the next call gets the frame. */
-  #arriving: { readonly notice: ReceivedNotice; into?: number } | undefined;
+  /** The announced frame whose bytes are awaited. If the wait for them is given up, the next call gets the frame. */
+  #arriving: ReceivedNotice | undefined;
+  /** Where its bytes go, and where those of the frames after it may go meanwhile. */
+  readonly #places: number[] = [];
   #last = 0;
   #missed = 0;
   #begun = false;
@@ -165,7 +170,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | undefined> {
     await turn;
     signal?.throwIfAborted();
-    const notice = this.#arriving?.notice ?? this.#announced() ?? await this.#polling.until(
+    const notice = this.#arriving ?? this.#announced() ?? await this.#polling.until(
       () => this.#announced(),
       () => this.#link.ready("read", signal),
       !this.#hasAll,
@@ -173,19 +178,22 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     );
     if (notice === "ended") return undefined;
     if (this.#fetch === undefined) return this.#lend(notice);
-    this.#arriving ??= { notice };
-    const into = this.#arriving.into ??= this.#free() ?? await this.#untilFree(signal);
-    const hasCome = await this.#fetch(into, signal);
+    this.#arriving = notice;
+    const places = this.#places;
+    if (places.length === 0) places.push(this.#free() ?? await this.#untilFree(signal));
+    const another = places.length < AHEAD ? this.#free() : undefined;
+    if (another !== undefined) places.push(another);
+    const hasCome = await this.#fetch(places, signal);
     this.#arriving = undefined;
     if (!hasCome) return undefined;
     notifyWriter(this.#link, this.resource.name, NOTICES.released, notice);
-    return this.#lend(notice, into);
+    return this.#lend(notice, places.shift());
   }
 
-  /** The index of a frame that the program does not hold. */
+  /** The index of a frame that neither the program holds, nor bytes may come to. */
   #free(): number | undefined {
     this.resource.assertLive();
-    const place = this.#frames.findIndex((_, i) => !this.#inHand.has(i));
+    const place = this.#frames.findIndex((_, i) => !this.#inHand.has(i) && !this.#places.includes(i));
     return place < 0 ? undefined : place;
   }
 

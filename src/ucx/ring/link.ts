@@ -65,7 +65,6 @@ interface Flight {
 
 /** The frame that was announced last. */
 interface Awaited {
-  readonly into: Place;
   readonly since: number;
   hasCome: boolean;
 }
@@ -92,6 +91,8 @@ export class UcxLink implements Link, Advancing {
   /** The frame in the notice that was taken last. */
   #inside: Bytes = NOTHING;
   #awaited: Awaited | undefined;
+  /** Where the bytes of the next frames go, in order. */
+  #places: readonly Place[] = [];
   #hasEnded = false;
   #failure: unknown;
   #heard: number = performance.now();
@@ -199,17 +200,20 @@ export class UcxLink implements Link, Advancing {
   }
 
   /**
-   * Brings the frame that was announced last. Returns false where the other side has ended before it was there.
+   * Brings the frame that was announced last to the first of these places, and has the one after it begin to come to
+   * the second. Returns false where the other side has ended before it was there.
    *
-   * @throws the signal's reason if it is aborted. The frame still comes, so the next call has to name the same place.
+   * @throws the signal's reason if it is aborted. The frames still come, so the next call has to name the same places.
    */
-  async bring(place: number, signal: AbortSignal | undefined): Promise<boolean> {
-    const into = this.#init.places![place];
+  async bring(indexes: readonly number[], signal: AbortSignal | undefined): Promise<boolean> {
+    const places = indexes.map((index) => this.#init.places![index]);
+    const [into] = places;
     if (inside(into).length > 0) {
       into.bytes.set(this.#inside);
       return true;
     }
-    const awaited = this.#awaited ??= { into, since: performance.now(), hasCome: false };
+    const awaited = this.#awaited ??= { since: performance.now(), hasCome: false };
+    this.#places = awaited.hasCome ? places.slice(1) : places;
     const isOver = () => awaited.hasCome || this.#isReady("hang-up") || signal?.aborted === true;
     await this.#init.worker.poll(isOver);
     while (!awaited.hasCome && !this.#isReady("hang-up")) await this.#change(signal);
@@ -232,24 +236,36 @@ export class UcxLink implements Link, Advancing {
     this.#hasLanded();
     if (this.#unsent.length > 0) this.#catchUp();
     try {
-      for (let notice; (notice = this.#notices.next(placeForNotice)) !== undefined;) {
+      for (;;) {
+        this.#notices.begin(placeForNotice);
+        const notice = this.#notices.next();
+        if (notice === undefined) break;
         this.#heardOf++;
         this.#inbox.push(notice.into.bytes.slice(0, notice.length));
         reuse(notice.into);
         this.#changes.wake();
       }
+      if (this.#isLost) return;
+      this.#beginFrame();
       const awaited = this.#awaited;
-      if (awaited === undefined || awaited.hasCome || this.#isLost) return;
-      const frame = this.#frames.next(() => awaited.into);
-      if (frame === undefined) return;
-      const { length } = awaited.into.bytes;
+      const frame = awaited?.hasCome === false ? this.#frames.next() : undefined;
+      if (awaited === undefined || frame === undefined) return;
+      this.#places = this.#places.slice(1);
+      const { length } = frame.into.bytes;
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
+      this.#beginFrame(); // the program has work to do first
       this.#changes.wake();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
     }
+  }
+
+  /** One at a time: over shared memory, UCX moves two in turns of small parts, and takes longer for both. */
+  #beginFrame(): void {
+    const [into] = this.#places;
+    if (into !== undefined) this.#frames.begin(() => into);
   }
 
   /** The place must stay as it is until UCX has sent it. */

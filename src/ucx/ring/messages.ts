@@ -68,12 +68,20 @@ export class Messages {
   }
 
   /**
-   * The next one, once it is whole; undefined until then. `placeOf` returns the place for a message of so many bytes.
-   *
-   * @throws {MessageError} if it is longer than that.
+   * Has UCX bring the next one, if there is one and none is on its way. `placeOf` returns the place for a message of so
+   * many bytes.
    */
-  next(placeOf: (length: number) => Place): Omit<Coming, "request"> | undefined {
-    const coming = this.#coming ??= this.#begin(placeOf);
+  begin(placeOf: (length: number) => Place): void {
+    this.#coming ??= this.#begin(placeOf);
+  }
+
+  /**
+   * The one that was begun, once it is whole; undefined until then.
+   *
+   * @throws {MessageError} if it is longer than its place.
+   */
+  next(): Omit<Coming, "request"> | undefined {
+    const coming = this.#coming;
     if (coming === undefined) return undefined;
     const code = codeOf(coming);
     if (code === UCS_INPROGRESS) return undefined;

@@ -171,7 +171,7 @@ export class UcxRings extends Printed {
       const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
-      const fetch: Joined<T>["fetch"] = (into, signal) => link.bring(into, signal);
+      const fetch: Joined<T>["fetch"] = (places, signal) => link.bring(places, signal);
       return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
     }, undo);
     try {
