@@ -1,7 +1,17 @@
 // pictureInput(): what a model's input holds of pictures, against the same arithmetic in JavaScript.
 
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, Frame, host, type HostTensor, imageInfo, ledger, MapperGraph, region } from "../../mod.ts";
+import {
+  ArgumentError,
+  Frame,
+  host,
+  type HostTensor,
+  imageInfo,
+  LayoutError,
+  ledger,
+  MapperGraph,
+  region,
+} from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import {
   convert,
@@ -151,6 +161,13 @@ pictureTest("pictureInput() refuses other formats, and planes that are not those
   assertThrows(wrong, ArgumentError, "its planes are not those of gbrp");
   const deep = () => host.allocateFrame(imageInfo({ format: "P010", width: 4, height: 4 }));
   assertThrows(() => filled({ shape: [3, 4, 4], dtype: "f32" }, {}, deep()), ArgumentError, "no kernel reads P010");
+});
+
+pictureTest("pictureInput() refuses a picture with gaps between its pixels", () => {
+  const tensor = host.allocate({ shape: [HEIGHT, WIDTH, 3], dtype: "u8", strides: [4 * WIDTH, 4, 1] });
+  const frame = Frame.of([tensor], imageInfo({ format: "RGB", width: WIDTH, height: HEIGHT }));
+  const run = () => filled({ shape: [3, HEIGHT, WIDTH], dtype: "f32" }, {}, frame);
+  assertThrows(run, LayoutError, "there are gaps within the rows of plane 0");
 });
 
 pictureTest("pictureInput() refuses a part of a batch that cannot be a sub-buffer, and says what to do", () => {
