@@ -127,7 +127,8 @@ export class UcpWorker {
   /** Asks for as long as something moves, or until it is over. The event loop turns, but not at each question. */
   async poll(isOver: () => boolean): Promise<void> {
     const begun = performance.now();
-    for (let now = begun, turn = begun + TURN_MS, until = begun + POLL_MS; !isOver() && now < until;) {
+    for (let now = begun, turn = begun + TURN_MS, until = begun + POLL_MS; now < until;) {
+      if (this.#advancing.size === 0 || isOver()) return; // else it may have been destroyed
       const moves = this.#moves;
       this.ask();
       now = performance.now();

@@ -310,6 +310,7 @@ export class UcxLink implements Link, Advancing {
   }
 
   async #change(signal: AbortSignal | undefined): Promise<void> {
+    this.resource.assertLive(); // what ends it has reported its last change
     await this.#changes.next(signal);
     this.resource.assertLive();
   }
@@ -331,7 +332,7 @@ export class UcxLink implements Link, Advancing {
       this.#hasEnded = this.#failure === undefined;
       this.#changes.tell();
     } catch (error) {
-      if (this.#failure !== undefined) return; // this side has closed it
+      if (this.#failure !== undefined || !this.resource.isLive) return; // this side has closed it
       if (isEnd(error)) this.#hasEnded = true;
       else this.#lose(error);
       this.#changes.tell();
