@@ -100,7 +100,7 @@ export class Resampler<T> {
 
   #madeFor(from: PixelsInfo, to: T): Made {
     const { format, width, height, colour } = from;
-    const key = JSON.stringify([format, width, height, colour, to]);
+    const key = JSON.stringify([format, width, height, colour, (from as Partial<PictureInfo>).planes, to]);
     let one = this.#made.find((one) => one.key === key);
     if (one === undefined) {
       const written = this.#writtenOf(to);
