@@ -97,7 +97,10 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
 
 const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_event: NULL };
 
-/** Releases the structs when it was called so many times. It is apart: what a tensor's end calls must not reach it. */
+/**
+ * Releases the structs at the last of `holds` calls. A function of its own, because what a tensor's end calls must not
+ * reach the tensor.
+ */
 function dropping(structs: Undo, holds: number): () => void {
   let held = holds;
   return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));

@@ -1,5 +1,5 @@
 /**
- * What other code's structs say of an array. Each is read only where it can be read, and nothing of it is believed.
+ * What other code's structs say of an array. Each is read only where it can be read, and every value is checked.
  *
  * @module
  */
@@ -120,7 +120,7 @@ function nodeOf(type: Schema, data: Data, path: string, depth = 0): Node {
 
 const NUMBERS = "Numbers can be shared, lists of a fixed size of them, and record batches of such columns.";
 
-/** Throws unless there are so many buffers and children, and no nulls. Returns the buffers. */
+/** Throws unless there are as many buffers and children as given, and no nulls. Returns the buffers. */
 function assertPlain(type: Schema, data: Data, path: string, buffers: number, children: bigint): Address[] {
   if (type.dictionary !== NULL || data.dictionary !== NULL) {
     throw checks.wrong("schema", `${path}it is encoded by a dictionary.`, "Decode it first: dictionary_decode().");

@@ -25,7 +25,7 @@ import { accessOfFd, closeFd, factsOfFd, isDmaBuf, kindWithoutMemory, statusOf }
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { tellByHandle } from "../core/memory/peers.ts";
+import { registerByHandle } from "../core/memory/peers.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
 import { importAs, importFrame } from "../core/tensors/over.ts";
@@ -169,7 +169,7 @@ function exportOf(
   release.push(() => closeFd(fd));
   const { allocation, start } = first.grant;
   const identity = kind === "opaque-fd" ? identityOf(allocation) : statusOf(fd).identity;
-  tellByHandle(kind, identity, allocation, start - offset); // it may come back when its map has ended
+  registerByHandle(kind, identity, allocation, start - offset); // it may come back when its map has ended
   const all = whole ?? { byteLength: allocation.block.byteLength };
   const memory = kind === "opaque-fd" ? { memory: { ...all, dedicated, identity } } : {};
   const handed = exported.begin?.();

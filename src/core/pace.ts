@@ -9,6 +9,9 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
+/** How long nothing may move before a warning names who holds the frames. */
+export const SLOW_MS = 5000;
+
 const MOST = 64;
 
 /** Lets the event loop turn where another process sends so fast that no call ever waits, and timers would never run. */

@@ -8,7 +8,7 @@ import { counted } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { tellByHandle } from "../core/memory/peers.ts";
+import { registerByHandle } from "../core/memory/peers.ts";
 import { checks } from "./check.ts";
 import type { CudaPrimaryContext } from "./base.ts";
 import { checkDriver } from "./errors.ts";
@@ -42,7 +42,7 @@ export class CudaDmaBuf extends NativeObject {
     const undo: Undo = [counted(KIND, () => closeFd(fd))];
     allOrNothing("exporting a dma-buf", () => {
       const { allocation, start } = tensor.grant;
-      tellByHandle("dma-buf", statusOf(fd).identity, allocation, start); // attaching it makes a peer of the tensor
+      registerByHandle("dma-buf", statusOf(fd).identity, allocation, start); // attaching it makes a peer of the tensor
     }, undo);
     this.resource = new Resource({ name: `dma-buf of ${tensor.name}`, owners, undo });
     finalizers.register(this, this.resource, this);

@@ -35,8 +35,8 @@ export class CudaHostMemory {
   }
 
   /**
-   * How kernels reach it: as CUDA's own, as what others have locked, or as the host's, registered if necessary. It may ask
-   * the driver, up to four times: so a step asks once, and keeps the result.
+   * How kernels reach it: as CUDA's own, as what others have locked, or as the host's, registered if necessary. It may
+   * query the driver up to four times, so a step calls it once, and keeps the result.
    */
   reachOf(allocation: Allocation): Reach {
     const block = cudaBlockOf(allocation);

@@ -40,7 +40,10 @@ interface Recorded {
 /** A thread that waits for such an event sleeps; it keeps no time. */
 const FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
-/** So many commands without an event: more, and memory that waits for one of them would be freed much too late. */
+/**
+ * The most commands in a row without an event: with more, memory that waits for one of them would be freed much too
+ * late.
+ */
 const FAR = 16;
 
 type StreamCall = (stream: StreamHandle, event: EventHandle) => number;
@@ -118,14 +121,19 @@ export class StreamLane extends CudaLane {
     return this.over;
   }
 
-  /** The same by an event not far before, where that is not over: then what is behind it is not, and needs none of its own. */
+  /**
+   * The same by an event shortly before the mark: while that is not over, nor is the mark, which then needs no event of
+   * its own.
+   */
   override glance(mark: number): number {
     const last = this.#events.at(-1);
-    const tells = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
-    return tells && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
+    const isNear = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
+    return isNear && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
   }
 
-  /** Blocks until a mark is over. It asks an event that stands there first: a wait that finds it over costs more. */
+  /**
+   * Blocks until a mark is over. It queries an event that is there already first: a wait that finds it over costs more.
+   */
   block(mark: number): void {
     if (mark <= this.over) return;
     const last = this.#events.at(-1);
@@ -234,7 +242,7 @@ export class StreamLane extends CudaLane {
   /** The earliest event at or behind a mark that is not over; recorded now if the lane has no such event. */
   #at(mark: number): Recorded {
     const events = this.#events;
-    let i = events.length; // from the newest on: that is the one mostly asked for, and a busy stream has hundreds
+    let i = events.length; // from the newest on: most callers want that one, and a busy stream has hundreds
     while (i > 0 && events[i - 1].mark >= mark) i--;
     if (i < events.length) return events[i];
     check(this.#record(this.newest), "cudaEventRecord");

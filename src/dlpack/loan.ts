@@ -247,7 +247,7 @@ function flagsOf(access: Access, { steps }: Route): bigint {
 /** Types of devices that a consumer has no name for, and those that it reaches such memory by. */
 export type SeenAs = { readonly [type: number]: number };
 
-/** Where a tensor lies, as its consumer is told. @throws {ArgumentError} for memory that DLPack has no name for. */
+/** Where a tensor lies, in DLPack's terms. @throws {ArgumentError} for memory that DLPack has no name for. */
 export function placeOf(tensor: Tensor, seenAs: SeenAs = {}): DevicePlace {
   if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
   const place = devices.placeOf(tensor);
@@ -298,13 +298,13 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
 export interface Consumer {
   /** Whether it cannot release now. */
   readonly deadlock?: Deadlock;
-  /** What a program can do to have it release. */
+  /** What a program can do to make it release. */
   readonly remedy?: string;
-  /** It reads alone what comes by version 0, which cannot say so. */
+  /** True if it only reads what comes by version 0, whose struct has no flag for that. */
   readonly readsOnly?: boolean;
 }
 
-/** The same to a consumer of which something is known. */
+/** The same for a consumer whose needs are known. */
 export function lend(
   tensor: Tensor,
   place: DevicePlace,

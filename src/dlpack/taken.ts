@@ -81,12 +81,12 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   }
 }
 
-/** Loans' structs that {@link fromDLPack} has refused: nobody has called their deleters since. */
+/** Structs of loans that {@link fromDLPack} has refused, and whose deleters have not been called since. */
 const refused = new Set<Address>();
 
 const TAKE_BACK = "The struct is still this program's: unless another consumer gets it, call loan.takeBack().";
 
-/** A loan's struct is a new one, or is no more. */
+/** A loan's struct was made at this address, or freed. */
 export function forgetRefusal(struct: Address): void {
   if (refused.size > 0) refused.delete(struct);
 }
@@ -110,11 +110,11 @@ export interface Taking {
   readonly version: 0 | 1;
   /** The type of device, where the producer names it elsewhere; by default the struct's. */
   readonly type?: number | undefined;
-  /** True if the producer itself has just made it, and holds it: nobody asks the kernel whether its pointers can be read. */
+  /** True if the producer itself has just made it, and holds it: its pointers are read without asking the kernel. */
   readonly isHeld?: boolean;
 }
 
-/** The same, of what was checked. */
+/** The same for arguments that were checked. */
 export function take(at: Address, { contexts, access: asked, after, version, type, isHeld = false }: Taking): Tensor {
   if (isTaken(at)) {
     throw checks.wrong("address", "a tensor has this struct already.", "Ask its producer for another.");
@@ -140,7 +140,7 @@ export function take(at: Address, { contexts, access: asked, after, version, typ
   return tensor;
 }
 
-/** Structs whose deleters will be called, each once; and no struct, because V8 makes a set anew that comes to be empty. */
+/** Structs whose deleters will be called, each once. NULL stays in it, because V8 makes a set anew once it is empty. */
 const taken = new Set<Address>([NULL]);
 
 /** True while a tensor here has the struct. */
@@ -202,7 +202,7 @@ function layoutOf(given: Described): LayoutInit {
   const shape = numbersAt(given.shape, ndim, "shape");
   const steps = given.strides === NULL ? undefined : numbersAt(given.strides, ndim, "strides");
   const size = sizeOf(dtype);
-  const element = parts * lanes; // of so many of ours
+  const element = parts * lanes; // elements of `dtype` in one of the struct's
   const strides = new Array<number>(ndim);
   for (let i = ndim - 1, dense = element * size; i >= 0; dense *= shape[i--]) {
     if (shape[i] === 0) throw checks.unfit(`shape[${i}]`, "there are no elements, and samepage has no empty tensors.");

@@ -2,7 +2,7 @@ import type { Call } from "../core/contract.ts";
 import { type Fence, fenceIn } from "../core/device/fence.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Access, writes } from "../core/memory/access.ts";
-import { tellByHandle } from "../core/memory/peers.ts";
+import { registerByHandle } from "../core/memory/peers.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import { Described, LatePlane } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -42,7 +42,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.assertUsable(this.leastAccess);
     const { rawHandle: { fd, identity }, grant: { allocation, start }, layout: { byteOffset } } = this;
     const copy = duplicateFd(fd);
-    tellByHandle("dma-buf", identity, allocation, start - byteOffset); // it may come back when its map has ended
+    registerByHandle("dma-buf", identity, allocation, start - byteOffset); // it may come back when its map has ended
     return copy;
   }
 

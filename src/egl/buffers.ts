@@ -3,7 +3,7 @@ import * as gl from "../../ffi/gles/constants.ts";
 import { GlPort } from "../gl/port.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
-import { tellByHandle } from "../core/memory/peers.ts";
+import { registerByHandle } from "../core/memory/peers.ts";
 import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
@@ -83,7 +83,7 @@ export class EglBuffers extends PrintedTarget<EglBase> implements MemoryTarget<E
    */
   allocate(init: LayoutInit): EglBufferTensor {
     const tensor = allocateTensor(this, init);
-    tellByHandle(BUFFER, keyOf(tensor.rawHandle), tensor.grant.allocation);
+    registerByHandle(BUFFER, keyOf(tensor.rawHandle), tensor.grant.allocation);
     return tensor;
   }
 

@@ -6,7 +6,7 @@ import { type Layout, moved, whole } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
-import { tellByHandle } from "../core/memory/peers.ts";
+import { registerByHandle } from "../core/memory/peers.ts";
 import type { Access } from "../core/memory/access.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -167,7 +167,7 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
       const allocation = origin.from === "texture"
         ? adoptHandle(TEXTURE, key, () => block).allocation
         : new Allocation(block);
-      if (handle.storage === "texture") tellByHandle(TEXTURE, key, allocation);
+      if (handle.storage === "texture") registerByHandle(TEXTURE, key, allocation);
       keepPicture(allocation, handle);
       const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;
       const ends = allocation.block === block ? [] : [() => handle.free()]; // of a texture that was known

@@ -51,7 +51,7 @@ const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
   EGL_EXT_image_dma_buf_import: "dma-bufs do not become images",
   EGL_EXT_image_dma_buf_import_modifiers: "dma-bufs become images only if they are linear",
   EGL_MESA_image_dma_buf_export: "images do not go out as dma-bufs",
-  EGL_ANDROID_native_fence_sync: "syncs cross by no fd, and the host waits instead",
+  EGL_ANDROID_native_fence_sync: "syncs cannot be shared by fd, so the host waits instead",
   EGL_NV_cuda_event: "OpenGL does not wait for CUDA on the device, and the host waits instead",
   EGL_KHR_reusable_sync: "there are no syncs that a program signals",
   GL_OES_EGL_image: "images of others do not become textures",

@@ -89,7 +89,7 @@ export class Bus {
       else if (type === GST_MESSAGE_WARNING) {
         this.#onWarning(errorIn(message, src as Address, "gst_message_parse_warning"));
       } else this.#fail(errorIn(message, src as Address, "gst_message_parse_error"));
-    } catch (error) { // of the program's own warning(): the pipeline has to end all the same
+    } catch (error) { // thrown by the program's own warning(): the pipeline has to end all the same
       this.#fail(error);
     } finally {
       gst().gst_mini_object_unref(message);

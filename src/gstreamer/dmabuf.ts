@@ -10,7 +10,7 @@ import { DMABUF, type NativeMemory, type WrappedMemory } from "./native_memory.t
 /** GStreamer's memory that is an fd. */
 export class DmaBufs implements NativeMemory {
   readonly kinds = [DMABUF];
-  /** Made when it is first asked for. */
+  /** Made when it is first needed. */
   #allocator: Address | undefined;
 
   constructor(undo: Undo) {

@@ -39,7 +39,7 @@ const BIG_ENDIAN = /BE($|_)|^r210$/;
 const REMEDY = "Convert it: put videoconvert and caps of another format in front.";
 
 function describe(format: number, argument: string): PixelsFormat {
-  // GStreamer writes a warning on stderr where it is asked about a number that it does not have; to_string does not.
+  // GStreamer writes a warning on stderr for a number that it does not have; to_string does not.
   const name = format <= gst.GST_VIDEO_FORMAT_ENCODED
     ? undefined
     : textAt(gstVideo().gst_video_format_to_string(format));
@@ -57,7 +57,7 @@ function describe(format: number, argument: string): PixelsFormat {
     return {
       plane: of("plane", i),
       step: of("pixel_stride", i),
-      offset: bits > 8 && offset % 2 === 1 ? 2 * offset : offset, // of P010, GStreamer counts values and not bytes
+      offset: bits > 8 && offset % 2 === 1 ? 2 * offset : offset, // for P010, GStreamer counts values, not bytes
       bits,
       across: 1 << of("w_sub", i),
       down: 1 << of("h_sub", i),

@@ -90,7 +90,7 @@ const origins = new WeakMap<Metadata, Origin>();
 /** Gives a frame over a buffer the metadata that the buffer's metas stand for. */
 export function readMetas(held: HeldBuffer, frame: Frame): void {
   const metas = metasIn(held.handle, false);
-  if (metas.length === 0) return; // as a rule: then nothing has asked the frame for its info yet, nor its metadata
+  if (metas.length === 0) return; // the usual case: it makes neither the frame's info nor its metadata
   const { info, metadata } = frame;
   const groups: [Kind, Fields[]][] = [];
   const taken = new Set<number>();
@@ -115,7 +115,7 @@ function addIfPlain(metadata: Metadata, name: string, fields: Fields): void {
 
 /** Gives a new buffer the metas that a frame's metadata stands for, and those unknown ones that it came with. */
 export function writeMetas(buffer: Address, { info, metadata }: Frame): void {
-  if (!origins.has(metadata) && metadata.entries().next().done) return; // as a rule
+  if (!origins.has(metadata) && metadata.entries().next().done) return; // the usual case
   const kept = passOn(buffer, info, metadata);
   const rest = [...metadata.entries()].filter(([, fields]) => !kept.has(fields));
   const isAbout = ([name, { objectId }]: Entry, id: unknown) => name in ABOUT && id !== undefined && objectId === id;

@@ -119,9 +119,9 @@ export class Playback {
   }
 
   /**
-   * Has it go to a state. Returns once each element was asked to; then the state may be far yet.
+   * Has it go to a state. Returns once the request has reached each element; the state itself may come much later.
    *
-   * @param why what is thrown to who waits for it, where the program stops it for a reason
+   * @param why what calls that wait for it throw, where the program stops it for a reason
    */
   ask(state: State, why?: unknown): Promise<void> {
     if (state === this.#wanted && state !== GST_STATE_NULL) return this.#asked;
@@ -161,10 +161,10 @@ export class Playback {
     return this.#isPaused ? this.#asked : this.ask(GST_STATE_PLAYING);
   }
 
-  /** The same as `ask`, by the program, and returns once the state is reached. */
+  /** The same for a program, which waits until the state is reached. */
   async go(state: State): Promise<void> {
     const isPaused = this.#isPaused = state === GST_STATE_PAUSED;
-    // A pipeline that is asked to pause in the middle of another change may never report that it has.
+    // A pipeline that is set to PAUSED in the middle of another change may never report that it is paused.
     const states = isPaused && !this.isStopped ? [this.#wanted, state] : [state];
     for (const one of states) {
       if (!await this.#reach(one) || isPaused !== this.#isPaused) throw overtaken(state);
@@ -180,7 +180,7 @@ export class Playback {
     if (!await this.#reach(state)) throw overtaken(state);
   }
 
-  /** Returns false where it was asked for another state meanwhile. */
+  /** Returns false if another state was wanted meanwhile. */
   async #reach(state: State): Promise<boolean> {
     this.ask(state);
     let failed: Promise<void> | undefined;
@@ -225,14 +225,14 @@ export class Playback {
     await this.waiting(async () => {
       const asked = this.#asked;
       await asked; // before that it takes no events
-      // What reads a file would read no more after these events.
+      // An element that reads a file would stop reading at these events.
       if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n)) return;
       const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
       const stop = made(gst_event_new_flush_stop(1), "gst_event_new_flush_stop");
       const start = allOrNothing("flushing", () => made(gst_event_new_flush_start(), "gst_event_new_flush_start"), [
         () => unreference(stop),
       ]);
-      const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second has what waits go on
+      const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second lets waiting threads go on
       // Once it is stopped, there is nothing to throw away; it may play again by now.
       if (isDone.includes(false) && asked === this.#asked) throw takenError(NULL, "gst_element_send_event");
     });
@@ -263,7 +263,7 @@ export class Playback {
 
 function parsed(description: string, undo: Undo): Address {
   const error = new BigUint64Array(1);
-  // Alone, one element would be no pipeline.
+  // A description of one element would make that element, and not a pipeline.
   const handle = gst().gst_parse_launch(cString(`pipeline.( ${description} )`), error);
   if (handle !== NULL) {
     gst().gst_object_ref_sink(handle);

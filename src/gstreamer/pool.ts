@@ -50,18 +50,18 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   /** What ends with the pipeline. */
   readonly #undo: Undo = [];
   #buffers: NativeBuffers<T> | undefined;
-  /** Makes them, and has the elements go on. */
+  /** Makes the buffers, and has the elements go on. */
   #answer: (() => void) | undefined;
-  /** Has the elements go on without. */
+  /** Has the elements go on without them. */
   #goOn: (() => void) | undefined;
-  /** Has elements wait again where they ask anew. */
+  /** Has elements wait again at their next ALLOCATION query. */
   #ask: (() => void) | undefined;
   #element: string | undefined;
 
   /**
-   * Has the pad wait where it is first asked what to allocate from: it is asked once what will come is known.
+   * Has the pad wait at its first ALLOCATION query, which comes once the caps are known.
    *
-   * @throws {InteropError} where there is no machine code for this machine, and it is not to do without.
+   * @throws {InteropError} where there is no machine code for this machine, and the program demands such buffers.
    */
   constructor(init: UpstreamPoolInit<T>) {
     this.#init = init;

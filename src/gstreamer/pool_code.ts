@@ -32,7 +32,7 @@ export const CONTROL = {
   capacity: GstAllocator.size + 16,
   /** How many slots there are, 32 bits. */
   count: GstAllocator.size + 24,
-  /** Slots begin at multiples of so many bytes, and an element may ask for as much. */
+  /** Slots begin at multiples of this many bytes, which is the most that an element may ask for. */
   align: GstAllocator.size + 32,
   /** The `GstQuery` of who waits. */
   query: GstAllocator.size + 40,
@@ -94,8 +94,8 @@ export function offerCode(): Code {
 }
 
 /**
- * `GstPadProbeReturn hold(GstPad *, GstPadProbeInfo *info, GstAllocator *allocator)`: a pad that blocks, blocks for an
- * ALLOCATION query alone, which its allocator knows meanwhile.
+ * `GstPadProbeReturn hold(GstPad *, GstPadProbeInfo *info, GstAllocator *allocator)`: a blocked pad waits only at an
+ * ALLOCATION query, which its allocator keeps until it goes on.
  */
 export function holdCode(): Code {
   const code = new Assembler();

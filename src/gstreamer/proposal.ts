@@ -12,9 +12,9 @@ import { structs, unreference } from "./objects.ts";
 const OPTIONS = ["GstBufferPoolOptionVideoMeta", "GstBufferPoolOptionVideoAlignment"];
 
 /**
- * How many bytes a picture of a pad's caps takes, whose rows begin at multiples of so many bytes; 0 where the caps are not
- * those of pictures. With `rowAlign`, a query about memory is given a pool of GStreamer's own whose buffers are laid out so:
- * what asks, takes their memory from the allocator that the query is given as well.
+ * The bytes of a picture of a pad's caps, whose rows begin at multiples of `rowAlign` bytes; 0 where the caps are not
+ * those of pictures. With `rowAlign`, an ALLOCATION query is given a pool of GStreamer's own with that layout: the
+ * element takes the pool's memory from the allocator that the query is given too.
  */
 export function sizeFor(pad: Address, query: Address, rowAlign: number | undefined): number {
   const caps = gst().gst_pad_get_current_caps(pad);

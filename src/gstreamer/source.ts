@@ -26,7 +26,7 @@ export interface SourceOptions {
 
 const NAMES: Names<SourceOptions> = { queue: QUEUED };
 
-/** How often a full queue is asked about, in milliseconds: GStreamer reports only by a callback. */
+/** How often a full queue is polled, in milliseconds: GStreamer reports room only by a callback. */
 const EVERY_MS = 1;
 
 /** An appsrc, as what a program's stream writes to. */

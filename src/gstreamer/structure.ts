@@ -10,7 +10,7 @@ type Value = DataView<ArrayBuffer>;
 /** The type of a GVariant that is bytes. */
 const BYTES = "ay";
 
-/** How values are read that are plain data; what is undefined is none. */
+/** How plain data is read; a value that is not plain data is undefined. */
 const READERS: ReadonlyMap<bigint, (value: Value) => unknown> = new Map<bigint, (value: Value) => unknown>([
   [g.G_TYPE_BOOLEAN, (value) => gobject().g_value_get_boolean(value) !== 0],
   [g.G_TYPE_INT, (value) => gobject().g_value_get_int(value)],
@@ -91,7 +91,7 @@ function bytesOf(variant: Address): Uint8Array | undefined {
   return new Uint8Array(viewAt(glib().g_variant_get_data(variant), byteLength, "gstreamer").buffer).slice();
 }
 
-/** The type of a value by itself; in a list, numbers are those that DL Streamer's are. */
+/** The type of a value by itself; numbers in a list have the types that DL Streamer gives them. */
 function typeOf(value: unknown, isReal: boolean): bigint {
   if (typeof value === "boolean") return g.G_TYPE_BOOLEAN;
   if (typeof value === "bigint") return g.G_TYPE_INT64;

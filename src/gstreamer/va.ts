@@ -27,7 +27,7 @@ export class SharedVa implements NativeMemory {
     return BigInt(gstVa().gst_va_memory_get_surface(memory));
   }
 
-  /** The surface's own work VA-API itself is asked about. */
+  /** VA-API itself reports the surface's own work, so only its display is checked. */
   settle(_buffer: Address, [memory]: readonly Address[]): void {
     const { gst_va_memory_peek_display, gst_va_display_get_va_dpy } = gstVa();
     if (gst_va_display_get_va_dpy(gst_va_memory_peek_display(memory)) === this.#display) return;

@@ -4,6 +4,7 @@ import { SYMBOLS } from "../../ffi/cxxabi/symbols.ts";
 import { NativeCallError } from "../core/errors.ts";
 import { libc } from "../core/native/libc.ts";
 import { lazyLibrary } from "../core/native/library.ts";
+import { textAt } from "../core/native/text.ts";
 import { CAUGHT, type Taken } from "./record.ts";
 
 /** Exception handling of the C++ runtime that the guard's images link to. It opens on the first call. */
@@ -14,7 +15,7 @@ const cxxabi = lazyLibrary<CxxAbi>({
   hint: "Install it: apt install libstdc++6.",
 });
 
-/** The most bytes that are read of a type's name or an exception's text. */
+/** The most characters of an exception's text that an error has. */
 const LONGEST_TEXT = 65536;
 
 /** The offset of the name in `std::type_info`, after the pointer to its virtual table. */
@@ -67,9 +68,9 @@ function typeName(): string {
   const written = viewOf(type + NAME_OF_TYPE as Address).getBigUint64();
   const name = written + (viewOf(written as Address).getUint8() === ASTERISK ? 1n : 0n) as Address;
   const demangled = cxxabi().__cxa_demangle(name, NULL, null, null);
-  if (demangled === NULL) return textAt(name);
+  if (demangled === NULL) return textAt(name)!;
   try {
-    return textAt(demangled);
+    return textAt(demangled)!;
   } finally {
     libc().free(demangled);
   }
@@ -84,20 +85,12 @@ function readStdException(part: Address): { object: Address; what: string } {
   );
   return {
     object: part + table.getBigInt64(OFFSET_TO_TOP) as Address,
-    what: textAt(what.call(part) as Address),
+    what: textAt(what.call(part) as Address)?.slice(0, LONGEST_TEXT) ?? "",
   };
 }
 
 /** `virtual const char *what() const noexcept` */
 const WHAT_TYPE = { parameters: ["u64"], result: "u64" } as const;
-
-function textAt(address: Address): string {
-  if (address === NULL) return "";
-  const length = Number(libc().strnlen(address, BigInt(LONGEST_TEXT)));
-  const bytes = new Uint8Array(length);
-  if (length > 0) viewOf(address).copyInto(bytes);
-  return new TextDecoder().decode(bytes);
-}
 
 function viewOf(address: Address): Deno.UnsafePointerView {
   return new Deno.UnsafePointerView(Deno.UnsafePointer.create(address)!);

@@ -10,7 +10,7 @@ import { counted } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
-import { findByHandle, join, leave, showAt, tellByHandle } from "../core/memory/peers.ts";
+import { findByHandle, join, leave, registerByHandle, showAt } from "../core/memory/peers.ts";
 import { mapPages, type MappedBlock, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/blocks.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { holdFd, inspectMemfd, type Memfd } from "../core/native/memfd.ts";
@@ -51,7 +51,7 @@ export function allocationOf(block: MappedBlock): Allocation {
 function ofFile(block: FileBlock): Allocation {
   const allocation = new Allocation(block);
   allocation.attachment(KEY, () => block);
-  tellByHandle("memfd", block.memfd.identity, allocation);
+  registerByHandle("memfd", block.memfd.identity, allocation);
   return allocation;
 }
 

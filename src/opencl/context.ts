@@ -444,7 +444,10 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     shareContext(this.handle, this.device.handle, undo);
   }
 
-  /** The least alignment for host memory in place, for `host.checkAlignment`; undefined if the devices use none so. */
+  /**
+   * The least alignment of host memory that the devices use in place, for `host.checkAlignment`; undefined if they use
+   * none.
+   */
   aliasRule(): AlignmentRule | undefined {
     this.resource.assertLive();
     return aliasRuleOf(this);

@@ -4,7 +4,7 @@ import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors
 import { type Check, checkOf, type ErrorMaker, errorOf, type Made, madeOf } from "../core/native/codes.ts";
 
 /**
- * What NVIDIA's driver (580.159) returns for a wait, a flush and a question about any event, once a kernel has accessed
+ * What NVIDIA's driver (580.159) returns for a wait, a flush and a query of any event, once a kernel has accessed
  * memory that it has not: the context is lost, and all work in it has failed.
  */
 export const LOST = -9999;

@@ -83,10 +83,10 @@ export class OpenCLExternalMemory {
     const problem = lackingForMemory(this.#context, handle);
     if (problem !== undefined) return [{ kind, closed: () => ({ reason: problem }) }];
     const offer = { kind, prepare: this.#prepare, blocks: true };
-    if (kind === "dma-buf") return [{ ...offer, verdict: UNPROVEN }]; // no device that takes one was seen
+    if (kind === "dma-buf") return [{ ...offer, verdict: UNPROVEN }]; // no device was seen to take one
     const { id: { uuid }, device: { platform } } = this.#context;
     const own = { ...offer, device: uuid === undefined ? {} : { uuid } };
-    // NVIDIA's driver takes memory of cuMemCreate from another GPU, and refuses that of Vulkan's: seen on two H200s.
+    // NVIDIA's driver takes memory of cuMemCreate from another GPU, and refuses Vulkan's: seen on two H200s.
     return platform === "NVIDIA CUDA" ? [own, { ...offer, from: "cuda.virtual" }] : [own];
   }
 

@@ -16,7 +16,10 @@ import type { CommandLog } from "./queues/profiling.ts";
 /** This many new commands trigger a search for finished ones. */
 const SWEEP = 64;
 
-/** So many kernels without an event: more, and memory that waits for one of them would be freed much too late. */
+/**
+ * The most kernels in a row without an event: with more, memory that waits for one of them would be freed much too
+ * late.
+ */
 const FAR = 16;
 
 /** What a lane is made of. */
@@ -46,10 +49,10 @@ interface WaitList {
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
  * its event has no other owner.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for them,
- * and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
- * ({@link ClLane.leaveOut}); nor have most kernels, where the same is true of them. A question about such a mark is about
- * the next one that has an event, which may be later; or a marker is submitted for it. For mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for
+ * them, and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
+ * ({@link ClLane.leaveOut}); nor have most kernels, where the same is true of them. A poll of such a mark polls the
+ * next one that has an event, which may be later; or a marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -71,14 +74,14 @@ export class ClLane implements Lane {
   #waits = new Words(8);
   #waitLists: WaitList[] = [];
   readonly #gates: GateEvents;
-  /** The failures that the line knows of, of commands behind unfinished ones. */
+  /** Failures reported to the line already, of commands behind unfinished ones. */
   readonly #reported = new Set<number>();
   #sweepAt = SWEEP;
   /** The newest mark that has an event. */
-  #told = 0;
+  #newestWithEvent = 0;
   /** The newest mark that was handed to the device. */
   #flushed = 0;
-  /** True if somebody has asked about a later one. */
+  /** True if a later one was polled. */
   #isAsked = false;
   #isFlushedWith = false;
   #isLeftOut = false;
@@ -100,7 +103,7 @@ export class ClLane implements Lane {
 
   /** The event of an unfinished command, or of one behind it; undefined where all has failed. */
   eventAt(mark: number): ClEvent | undefined {
-    const at = this.#toldBy(mark);
+    const at = this.#markWithEvent(mark);
     return at > this.newest ? undefined : this.#ring.event(at);
   }
 
@@ -110,12 +113,12 @@ export class ClLane implements Lane {
    * it.
    */
   unfailedAt(mark: number): ClEvent | undefined {
-    for (let at = Math.min(this.#toldBy(mark), this.newest); at > this.over; at--) {
+    for (let at = Math.min(this.#markWithEvent(mark), this.newest); at > this.over; at--) {
       const event = this.#ring.event(at);
       if (event === 0n) continue; // left out
       const status = statusOf(event);
       if (status >= 0) return event;
-      this.#tell(at, at, status);
+      this.#reportFailure(at, at, status);
     }
     return undefined;
   }
@@ -128,7 +131,7 @@ export class ClLane implements Lane {
 
   /** The slot of a kernel. */
   get kernelSlot(): Address {
-    return this.#init.failsAsOne && this.newest - this.#told < FAR ? this.leaveOut() : this.slot;
+    return this.#init.failsAsOne && this.newest - this.#newestWithEvent < FAR ? this.leaveOut() : this.slot;
   }
 
   /** The next command's own call hands it to the device, and all before it. */
@@ -143,7 +146,7 @@ export class ClLane implements Lane {
 
   /** The next command waits for an event. */
   waitFor(event: ClEvent): void {
-    if (this.newest > this.over) this.#toldBy(this.newest); // what was submitted is not behind this event
+    if (this.newest > this.over) this.#markWithEvent(this.newest); // what was submitted is not behind this event
     if (this.waitCount === this.#waits.words.length) {
       const more = new Words(2 * this.waitCount);
       more.words.set(this.#waits.words);
@@ -176,7 +179,7 @@ export class ClLane implements Lane {
   submitted(mark: number, fn: string): void {
     this.newest = mark;
     if (this.#isFlushedWith) this.wasFlushed();
-    this.#ring.tell(mark, fn);
+    this.#ring.setFn(mark, fn);
     if (this.#isLeftOut) this.#ring.put(mark);
     else this.#hasEvent(mark);
     this.#isLeftOut = false;
@@ -185,7 +188,7 @@ export class ClLane implements Lane {
       try {
         this.#sweep(mark, false);
       } catch {
-        // The caller did not ask for this: a later poll asks again.
+        // The caller did not poll: a later poll reports it.
       }
       this.#sweepAt = SWEEP + 2 * (mark - this.over);
     }
@@ -198,10 +201,10 @@ export class ClLane implements Lane {
     this.#sweep(mark, true);
   }
 
-  /** Ends the commands of which an event reports. If `asks`, one event stands for all. */
+  /** Ends the commands whose events report that they are over. If `asks`, one event stands for all. */
   #sweep(mark: number, asks: boolean): void {
     while (this.over < mark) {
-      const at = asks ? this.#toldBy(this.over + 1) : this.#ring.next(this.over + 1, this.newest);
+      const at = asks ? this.#markWithEvent(this.over + 1) : this.#ring.next(this.over + 1, this.newest);
       if (at > this.newest) break;
       const event = this.#ring.event(at);
       const status = statusOf(event);
@@ -215,14 +218,17 @@ export class ClLane implements Lane {
     this.#keeping(() => this.#init.failed.sweep());
   }
 
-  /** Asks whether a mark is over, and hands all commands to the device. */
+  /** Polls a mark, and hands all commands to the device. */
   poll(mark: number): number {
     this.flush();
     this.sweep(mark);
     return this.over;
   }
 
-  /** The same, but hands commands to the device only where somebody asks again: who waits for them there does so anyway. */
+  /**
+   * The same, but hands commands to the device only at the second poll: callers that wait on the device flush them
+   * anyway.
+   */
   glance(mark: number): number {
     if (mark > this.#flushed && !this.#isAsked) {
       this.#isAsked = true;
@@ -242,7 +248,7 @@ export class ClLane implements Lane {
   /** Blocks until a mark is over; rusticl 22.3 may return early. */
   block(mark: number): void {
     if (mark <= this.over) return;
-    const at = this.#toldBy(mark);
+    const at = this.#markWithEvent(mark);
     if (at > this.newest) return;
     this.flush();
     checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
@@ -280,7 +286,7 @@ export class ClLane implements Lane {
    * The first mark from this one on that has an event: the newest command gets a marker's if there is none. Past the newest
    * where all has failed.
    */
-  #toldBy(mark: number): number {
+  #markWithEvent(mark: number): number {
     const at = this.#ring.next(mark, this.newest);
     if (at <= this.newest) return at;
     const fn = "clEnqueueMarkerWithWaitList";
@@ -296,7 +302,7 @@ export class ClLane implements Lane {
   }
 
   #hasEvent(mark: number): void {
-    this.#told = mark;
+    this.#newestWithEvent = mark;
     ledger.add("opencl.cl_event");
   }
 
@@ -315,7 +321,7 @@ export class ClLane implements Lane {
     const waited = this.#waitLists[0]?.mark === mark ? this.#waitLists.shift()!.events : NONE;
     if (status < 0) {
       failed.add(event, waited);
-      this.#tell(first, mark, status);
+      this.#reportFailure(first, mark, status);
       this.#reported.delete(mark);
       return;
     }
@@ -346,7 +352,7 @@ export class ClLane implements Lane {
   }
 
   /** Reports once that a command failed, and perhaps those from `first` on that have no events. */
-  #tell(first: number, mark: number, status: number): void {
+  #reportFailure(first: number, mark: number, status: number): void {
     if (this.#reported.has(mark)) return;
     this.#reported.add(mark);
     this.#init.events.failed(first, workError(status, this.#ring.fn(mark)));
@@ -403,7 +409,7 @@ class EventRing {
     return this.#fns[mark & (this.#fns.length - 1)];
   }
 
-  tell(mark: number, fn: string): void {
+  setFn(mark: number, fn: string): void {
     this.#fns[mark & (this.#fns.length - 1)] = fn;
   }
 
@@ -420,7 +426,7 @@ class EventRing {
     for (let mark = first; mark <= last; mark++) {
       const at = mark & (fns.length - 1);
       this.put(mark, words.words[at] as ClEvent);
-      this.tell(mark, fns[at]);
+      this.setFn(mark, fns[at]);
     }
   }
 }

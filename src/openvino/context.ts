@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
-import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { Memory } from "../core/contract.ts";
@@ -56,6 +56,7 @@ export interface OpenVINOCompile {
 }
 
 const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy: true };
+const COPY = { allow: true };
 
 /**
  * OpenVINO on one device. It is its own target: host memory is mapped to it and back in place, or buffers and surfaces
@@ -176,7 +177,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     undo: Undo,
   ): Loading<OpenVINOSession> {
     const { weights = besideOf(model), preprocess = {}, copy } = optionsIn(options, COMPILE);
-    if (copy !== undefined && copy !== "allow") throw unexpected("copy", '"allow"', copy);
+    if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
     const how = new Map(
       Object.entries(preprocess).map(([name, given]) => [name, preprocessIn(given, `preprocess.${shown(name)}`)]),
     );

@@ -1,6 +1,5 @@
 import { warn } from "../core/errors.ts";
-
-const SLOW_MS = 5000;
+import { SLOW_MS } from "../core/pace.ts";
 
 /** Warns if no frame has moved for a while, and names the stages that have them. */
 export class Watch {

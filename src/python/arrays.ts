@@ -43,7 +43,7 @@ interface Consumer {
   readonly readsOnly: boolean;
   /** Kinds of CUDA's memory that it has no name for, and what it uses them as. */
   readonly seenAs?: SeenAs;
-  /** What it has asked for last, by the type of device. */
+  /** What it requested last, by the type of device. */
   readonly asked: Map<number, Asked>;
   /** What gives it a tensor. */
   readonly givers: Giver[];
@@ -167,7 +167,7 @@ export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayO
       return array;
     }
     const [version, stream] = lastAsked();
-    wanted = [version, tries > 0 ? ANY : stream]; // JAX has several streams, and asks for the next each time
+    wanted = [version, tries > 0 ? ANY : stream]; // JAX has several streams, and requests the next one each time
   }
   throw new InteropError(`${library} took no tensor: it asked for another each time.`, { api: API, fn: "from_dlpack" });
 }
@@ -175,7 +175,7 @@ export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayO
 /** Devices whose work is ordered by streams. */
 const STREAMED: ReadonlySet<number> = new Set([kDLCUDA, kDLCUDAManaged]);
 
-/** What the last consumer has asked for. */
+/** What the last consumer requested. */
 function lastAsked(): Asked {
   return holding(() => taken(shared(helping("asked")))) as unknown as Asked;
 }

@@ -25,7 +25,7 @@ export class PythonError extends NativeCallError {
 let functions: CPython | undefined;
 let helper: Address | undefined;
 
-/** Python's functions. Nothing asks for them before they are open. */
+/** Python's functions. Nothing calls this before they are open. */
 export function cpython(): CPython {
   return functions!;
 }

@@ -58,7 +58,7 @@ export type PythonValue =
 
 /**
  * A reference to a Python object: a module, a function, an array. What `python.run`, `python.import` and `call` return
- * where it is not a plain value. Dispose it: then Python has it alone.
+ * where it is not a plain value. Dispose it to drop the reference.
  */
 export class PythonObject extends Printed implements Disposable {
   readonly #address: Address;

@@ -119,12 +119,12 @@ function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence 
 const ABLE = {
   exports: {
     fn: "vkGetFenceFdKHR",
-    are: "become",
+    are: "do not become",
     hint: "Wait for the VkFence instead, by vulkan.attachFence(handle), or pass the queue's own fence as `after`.",
   },
   imports: {
     fn: "vkImportFenceFdKHR",
-    are: "are",
+    are: "are not",
     hint: "Take it as a fence of the host's: dmabuf.fence(fd). Every queue's `after` takes that.",
   },
 } as const;
@@ -133,6 +133,6 @@ function assertAble(device: OpenDevice, side: "exports" | "imports"): void {
   if (device.abilities.fenceSyncFd[side]) return;
   const { fn, are, hint } = ABLE[side];
   const { reason } = device.lacks("VK_KHR_external_fence_fd") ??
-    { reason: `${device.facts.name} reports that its fences ${are} no sync files.` };
+    { reason: `${device.facts.name} reports that its fences ${are} sync files.` };
   throw new InteropError(reason, { api: "vulkan", fn, hint });
 }

@@ -37,10 +37,12 @@ export function closedFor(
   side: "exports" | "imports",
 ): Reason | undefined {
   if (abilityOf(device, kind)[side]) return undefined;
-  return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", side, kind);
+  return device.lacks(HANDLES[kind].extension) ?? unsupported(device.facts.name, "buffers", side, kind);
 }
 
 /** The reason for a device that has the extension, but refuses this handle type. */
-export function answersNo(device: string, what: string, side: "exports" | "imports", kind: HandleKind) {
-  return { reason: `${device} reports that its ${what} ${side === "exports" ? "go out" : "come in"} by no ${kind}.` };
+export function unsupported(device: string, what: string, side: "exports" | "imports", kind: HandleKind) {
+  return {
+    reason: `${device} reports that its ${what} cannot be ${side === "exports" ? "exported" : "imported"} as ${kind}.`,
+  };
 }

@@ -7,7 +7,7 @@ import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { own } from "../core/memory/own.ts";
-import { findByHandle, tellByHandle } from "../core/memory/peers.ts";
+import { findByHandle, registerByHandle } from "../core/memory/peers.ts";
 import type { Access } from "../core/memory/access.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { type ImageImport, importImage } from "../core/tensors/foreign_memory.ts";
@@ -216,7 +216,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   #allocationOf(object: ImageObject, { byteLength }: Layout): Allocation {
     const allocation = new Allocation({ kind: "vulkan.image", byteLength, free: () => object.free() });
     object.attachTo(allocation);
-    tellByHandle(this.#handleKind, object.image, allocation);
+    registerByHandle(this.#handleKind, object.image, allocation);
     return allocation;
   }
 

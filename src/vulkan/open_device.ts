@@ -29,19 +29,22 @@ export type ExtensionName =
 
 const EXTENSIONS: Readonly<Record<ExtensionName, Extension>> = {
   VK_KHR_external_memory_fd: {
-    lack: "memory crosses by no fd",
+    lack: "memory cannot be shared by fd",
     functions: ["vkGetMemoryFdKHR", "vkGetMemoryFdPropertiesKHR"],
   },
-  VK_EXT_external_memory_dma_buf: { lack: "memory crosses by no dma-buf" },
+  VK_EXT_external_memory_dma_buf: { lack: "memory cannot be shared as a dma-buf" },
   VK_EXT_external_memory_host: {
     lack: "host memory is not used in place",
     functions: ["vkGetMemoryHostPointerPropertiesEXT"],
   },
   VK_KHR_external_semaphore_fd: {
-    lack: "semaphores cross by no fd, and the host waits instead",
+    lack: "semaphores cannot be shared by fd, so the host waits instead",
     functions: ["vkGetSemaphoreFdKHR", "vkImportSemaphoreFdKHR"],
   },
-  VK_KHR_external_fence_fd: { lack: "fences cross by no fd", functions: ["vkGetFenceFdKHR", "vkImportFenceFdKHR"] },
+  VK_KHR_external_fence_fd: {
+    lack: "fences cannot be shared by fd",
+    functions: ["vkGetFenceFdKHR", "vkImportFenceFdKHR"],
+  },
   VK_EXT_image_drm_format_modifier: {
     lack: "images cannot be tiled by a DRM format modifier",
     functions: ["vkGetImageDrmFormatModifierPropertiesEXT"],

@@ -5,7 +5,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import type { VkBuffer } from "../../ffi/vulkan/handles.ts";
 import type { Access } from "../core/memory/access.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
-import { tellByHandle } from "../core/memory/peers.ts";
+import { registerByHandle } from "../core/memory/peers.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { tensorOver } from "../core/tensors/over.ts";
 import type { VulkanBase } from "./base.ts";
@@ -55,7 +55,7 @@ export function allocated(
       free: (fate) => fate === "unused" ? buffer.free() : base.openDevice.keep(),
     });
     allocation.attachment(BUFFER, () => buffer);
-    tellByHandle(kindOf(base.openDevice), buffer.buffer, allocation);
+    registerByHandle(kindOf(base.openDevice), buffer.buffer, allocation);
     const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
     const resource = own({
       name: `vulkan ${what}`,

@@ -34,6 +34,9 @@ const OF_TOOL: Readonly<Record<Tool, readonly string[]>> = {
  */
 const SPARED: Variables = { SAMEPAGE_SPARED_CALLS: "egl.eglMakeCurrent" };
 
+/** PyTorch keeps the memory that it has freed until the process ends, and memcheck counts it as leaked. */
+const UNCACHED: Variables = { PYTORCH_NO_CUDA_MEMORY_CACHING: "1" };
+
 /** A test file says so where it cannot run under the tools, and why. */
 const EXEMPT = /^\/\/ compute-sanitizer: not here, (.+)$/m;
 
@@ -111,7 +114,11 @@ async function checkOne(
   const under = (args: readonly string[]) => {
     const port = ["--port", String(FIRST_PORT + PORTS * (started++ % 64))];
     const options = ["--tool", tool, ...OF_TOOL[tool], ...OPTIONS, ...port, "--log-file", log];
-    return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log", { ...SPARED, ...variables });
+    return job.run(path, [...options, Deno.execPath(), ...args], "sanitizer.log", {
+      ...SPARED,
+      ...UNCACHED,
+      ...variables,
+    });
   };
   try {
     const failures = isTest

@@ -10,7 +10,7 @@ import {
 } from "@std/assert";
 import { AccessError, ArgumentError, host, HostTensor, layout, MapperGraph, type Tensor } from "@samepage/interop";
 import { MessageError } from "@samepage/interop/channel";
-import { tellPlace } from "../../src/core/memory/peers.ts";
+import { registerPlace } from "../../src/core/memory/peers.ts";
 import { statusOf } from "../../src/core/native/fd.ts";
 import { Device } from "./device.ts";
 import { withProgram } from "./program.ts";
@@ -71,7 +71,7 @@ Deno.test("twice: what comes back is the part of the memory that it was, also wh
     using source = host.allocate({ shape: [2 * PAGE], dtype: "u8" });
     const { identity } = statusOf(memory.fd);
     const { grant: { allocation, start } } = source;
-    const forget = tellPlace("memfd", identity, allocation, start + 64);
+    const forget = registerPlace("memfd", identity, allocation, start + 64);
     const first = await say({ fd: memory.fd, offset: 32, byteLength: 8 });
     forget();
     const second = await say({ fd: memory.fd, offset: 0, byteLength: 8 });

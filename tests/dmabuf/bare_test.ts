@@ -6,7 +6,7 @@ import { dmabuf } from "@samepage/interop/dmabuf";
 import { assertApart, planesAt } from "../../src/core/layout/frame_info.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { own } from "../../src/core/memory/own.ts";
-import { findPlace, tellByHandle, tellPlace } from "../../src/core/memory/peers.ts";
+import { findPlace, registerByHandle, registerPlace } from "../../src/core/memory/peers.ts";
 import { onlyFd } from "../../src/dmabuf/library.ts";
 import { modifierName } from "../../src/dmabuf/modifiers.ts";
 
@@ -71,8 +71,8 @@ Deno.test("dmabuf: planes lie where somebody has put them, and apart", () => {
 
 Deno.test("peers: an object that is a part of an allocation is known by its handle, for as long as it is registered", () => {
   const allocation = new Allocation({ kind: "test.block", byteLength: 64, free() {} });
-  tellByHandle("whole", 7n, allocation);
-  const forget = tellPlace("part", 7n, allocation, 16);
+  registerByHandle("whole", 7n, allocation);
+  const forget = registerPlace("part", 7n, allocation, 16);
   const resource = own({ name: "owner", allocation });
   assertEquals([findPlace("whole", 7n)?.start, findPlace("part", 7n)?.start], [0, 16]);
   forget();
@@ -84,8 +84,8 @@ Deno.test("peers: an object that is a part of an allocation is known by its hand
 Deno.test("peers: an object of which an fd has left is known when its map has ended, until its memory is freed", () => {
   const allocation = new Allocation({ kind: "test.block", byteLength: 64, free() {} });
   const resource = own({ name: "owner", allocation });
-  const endOfMap = tellPlace("dma-buf", 8n, allocation, 16);
-  for (let i = 0; i < 2; i++) tellByHandle("dma-buf", 8n, allocation, 16);
+  const endOfMap = registerPlace("dma-buf", 8n, allocation, 16);
+  for (let i = 0; i < 2; i++) registerByHandle("dma-buf", 8n, allocation, 16);
   endOfMap();
   assertEquals(findPlace("dma-buf", 8n)?.start, 16);
   resource.dispose();

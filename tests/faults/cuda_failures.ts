@@ -15,9 +15,9 @@ import type { Nvrtc } from "../../ffi/nvrtc/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
 
 /** No code that is sticky: after one of those CUDA is given up for the whole process, as it has to be. */
-const unknown: Failure = { answer: cudaErrorUnknown };
-const outOfMemory: Failure = { answer: cudaErrorMemoryAllocation };
-const release: Failure = { answer: cudaErrorUnknown, release: true };
+const unknown: Failure = { result: cudaErrorUnknown };
+const outOfMemory: Failure = { result: cudaErrorMemoryAllocation };
+const release: Failure = { result: cudaErrorUnknown, release: true };
 
 function fdIn(description: unknown): number {
   return Number(readCudaExternalMemoryHandleDesc(description as DataView, 0).handle);
@@ -111,9 +111,9 @@ export const CUDART: Failures<CudaRuntime> = {
   cudaLaunchKernel: unknown,
 };
 
-const driverUnknown: Failure = { answer: CUDA_ERROR_UNKNOWN };
-const driverOutOfMemory: Failure = { answer: CUDA_ERROR_OUT_OF_MEMORY };
-const driverRelease: Failure = { answer: CUDA_ERROR_UNKNOWN, release: true };
+const driverUnknown: Failure = { result: CUDA_ERROR_UNKNOWN };
+const driverOutOfMemory: Failure = { result: CUDA_ERROR_OUT_OF_MEMORY };
+const driverRelease: Failure = { result: CUDA_ERROR_UNKNOWN, release: true };
 
 /**
  * CUDA's driver. A question for a thread's context does not fail: the header lists no failure of it for a
@@ -158,14 +158,14 @@ export const CUDA: Failures<CudaDriver> = {
   cuSignalExternalSemaphoresAsync: driverUnknown,
 };
 
-const internal: Failure = { answer: NVRTC_ERROR_INTERNAL_ERROR };
+const internal: Failure = { result: NVRTC_ERROR_INTERNAL_ERROR };
 
 /** The compiler of CUDA C++. */
 export const NVRTC: Failures<Nvrtc> = {
   nvrtcVersion: internal,
   nvrtcGetNumSupportedArchs: internal,
   nvrtcGetSupportedArchs: internal,
-  nvrtcCreateProgram: { answer: NVRTC_ERROR_OUT_OF_MEMORY },
+  nvrtcCreateProgram: { result: NVRTC_ERROR_OUT_OF_MEMORY },
   nvrtcDestroyProgram: { ...internal, release: true },
   nvrtcAddNameExpression: internal,
   nvrtcCompileProgram: internal,

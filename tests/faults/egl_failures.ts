@@ -12,9 +12,9 @@ import type { GLES } from "../../ffi/gles/functions.ts";
 import type { GLESExtensions } from "../../ffi/gles_extensions/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
 
-const isFalse: Failure = { answer: EGL_FALSE };
-const isNull: Failure = { answer: 0n };
-const released: Failure = { answer: EGL_FALSE, release: true };
+const isFalse: Failure = { result: EGL_FALSE };
+const isNull: Failure = { result: 0n };
+const released: Failure = { result: EGL_FALSE, release: true };
 
 /** What libEGL exports. */
 export const EGL_FAILURES: Failures<EGL> = {
@@ -56,13 +56,13 @@ export const EGL_EXTENSIONS: Failures<EGLExtensions> = {
   eglQueryDmaBufModifiersEXT: isFalse,
   eglExportDMABUFImageQueryMESA: isFalse,
   eglExportDMABUFImageMESA: isFalse,
-  eglDupNativeFenceFDANDROID: { answer: -1 },
+  eglDupNativeFenceFDANDROID: { result: -1 },
   eglSignalSyncKHR: isFalse,
   eglCreateStreamKHR: isNull,
   eglDestroyStreamKHR: released,
   eglQueryStreamKHR: isFalse,
   eglQueryStreamu64KHR: isFalse,
-  eglGetStreamFileDescriptorKHR: { answer: -1 },
+  eglGetStreamFileDescriptorKHR: { result: -1 },
   eglCreateStreamFromFileDescriptorKHR: isNull,
   eglStreamAttribKHR: isFalse,
   eglStreamConsumerGLTextureExternalKHR: isFalse,
@@ -73,7 +73,7 @@ export const EGL_EXTENSIONS: Failures<EGLExtensions> = {
 
 /** What libGLESv2 exports. */
 export const GLES_FAILURES: Failures<GLES> = {
-  glGetError: { answer: GL_OUT_OF_MEMORY },
+  glGetError: { result: GL_OUT_OF_MEMORY },
   glGetString: isNull,
   glGetIntegerv: undefined,
   glFlush: undefined,
@@ -105,7 +105,7 @@ export const GLES_FAILURES: Failures<GLES> = {
   glBindFramebuffer: undefined,
   glFramebufferTexture2D: undefined,
   glFramebufferRenderbuffer: undefined,
-  glCheckFramebufferStatus: { answer: 0 },
+  glCheckFramebufferStatus: { result: 0 },
   glClearBufferfv: undefined,
   glBlitFramebuffer: undefined,
   glReadPixels: undefined,

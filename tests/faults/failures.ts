@@ -41,14 +41,14 @@ const FAKE_OUT_OF_RESOURCES = -5;
 /** How a function fails when it is made to. */
 export interface Failure {
   /** What it returns; left out where it throws. */
-  readonly answer?: number | bigint;
+  readonly result?: number | bigint;
   /** The exception that it throws, as the guard makes an error of it. */
   readonly throws?: (fn: string) => Error;
   /** What it leaves in `*errcode_ret`, its last argument. */
   readonly errcode?: number;
   /** What it leaves in `errno`. */
   readonly errno?: number;
-  /** It gives something back: once the real call is over, the failure is answered. Others make no real call. */
+  /** It gives something back: once the real call is over, the failure is returned. Others make no real call. */
   readonly release?: true;
   /** One function for many things: which of them this call is. */
   readonly what?: (...args: readonly unknown[]) => string;
@@ -61,10 +61,10 @@ export interface Failure {
 /** `undefined`: it cannot fail, and is not counted. */
 export type Failures<F> = { readonly [Name in keyof F]: Failure | undefined };
 
-const code = (answer: number): Failure => ({ answer });
-const create = (errcode: number): Failure => ({ answer: 0n, errcode });
-const release: Failure = { answer: CL_OUT_OF_RESOURCES, release: true };
-const minusOne = (errno: number): Failure => ({ answer: -1, errno });
+const code = (result: number): Failure => ({ result });
+const create = (errcode: number): Failure => ({ result: 0n, errcode });
+const release: Failure = { result: CL_OUT_OF_RESOURCES, release: true };
+const minusOne = (errno: number): Failure => ({ result: -1, errno });
 
 /** Functions of C as callbacks. A trywait is asked until a call has come: it fails until then. */
 const LIBC_CALLBACKS: Failures<LibCCallbacks> = {
@@ -76,8 +76,8 @@ const LIBC_CALLBACKS: Failures<LibCCallbacks> = {
 
 /** The C library. */
 const LIBC: Failures<LibC> = {
-  mmap: { answer: 0xffff_ffff_ffff_ffffn, errno: ENOMEM },
-  munmap: { answer: -1, errno: EINVAL, release: true },
+  mmap: { result: 0xffff_ffff_ffff_ffffn, errno: ENOMEM },
+  munmap: { result: -1, errno: EINVAL, release: true },
   madvise: minusOne(ENOMEM),
   memfd_create: minusOne(EMFILE),
   ftruncate: minusOne(ENOSPC),
@@ -85,19 +85,19 @@ const LIBC: Failures<LibC> = {
   open: minusOne(EMFILE),
   ioctl: { ...minusOne(ENOMEM), what: requestOf },
   flock: minusOne(EINVAL),
-  close: { answer: -1, errno: EIO, release: true },
-  read: { answer: -1n, errno: EIO },
-  lseek: { answer: -1n, errno: EINVAL },
-  write: { answer: -1n, errno: ENOSPC },
+  close: { result: -1, errno: EIO, release: true },
+  read: { result: -1n, errno: EIO },
+  lseek: { result: -1n, errno: EINVAL },
+  write: { result: -1n, errno: ENOSPC },
   symlink: minusOne(ENOSPC),
-  unlink: { answer: -1, errno: EIO, release: true },
-  rename: { answer: -1, errno: EIO },
+  unlink: { result: -1, errno: EIO, release: true },
+  rename: { result: -1, errno: EIO },
   statx: minusOne(EPERM),
   epoll_create1: minusOne(EMFILE),
   epoll_ctl: minusOne(ENOSPC),
   epoll_wait: undefined, // it is called again
   eventfd: minusOne(EMFILE),
-  process_vm_readv: { answer: -1n, errno: EPERM },
+  process_vm_readv: { result: -1n, errno: EPERM },
   signalfd: undefined, // it is asked for its errno alone
   memcpy: undefined,
   getpid: undefined,
@@ -105,11 +105,11 @@ const LIBC: Failures<LibC> = {
   sched_yield: undefined,
   setenv: undefined, // without a setting, UCX has its own
   __errno_location: undefined,
-  calloc: { answer: 0n, errno: ENOMEM },
+  calloc: { result: 0n, errno: ENOMEM },
   free: undefined,
   bsearch: undefined, // it calls what others have
   strnlen: undefined,
-  dladdr: { answer: 0 },
+  dladdr: { result: 0 },
   dlopen: undefined,
   dlsym: undefined,
   dlerror: undefined,
@@ -134,7 +134,7 @@ const CXXABI: Failures<CxxAbi> = {
   __cxa_begin_catch: undefined,
   __cxa_end_catch: undefined,
   __cxa_current_exception_type: undefined,
-  __cxa_demangle: { answer: 0n },
+  __cxa_demangle: { result: 0n },
 };
 
 /** OpenCL. An unmap is not a release: where it fails, nothing was unmapped. */
@@ -168,7 +168,7 @@ const OPENCL: Failures<OpenCL> = {
   clGetSupportedImageFormats: code(CL_OUT_OF_RESOURCES),
   clCreateSampler: create(CL_OUT_OF_RESOURCES),
   clReleaseSampler: release,
-  clSVMAlloc: { answer: 0n },
+  clSVMAlloc: { result: 0n },
   clSVMFree: undefined,
   clCreateProgramWithSource: create(CL_OUT_OF_HOST_MEMORY),
   clCreateProgramWithBinary: create(CL_OUT_OF_HOST_MEMORY),
@@ -208,8 +208,8 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueMarkerWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
   clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
-  clGetExtensionFunctionAddress: { answer: 0n },
-  clGetExtensionFunctionAddressForPlatform: { answer: 0n },
+  clGetExtensionFunctionAddress: { result: 0n },
+  clGetExtensionFunctionAddressForPlatform: { result: 0n },
   clGetEventInfo: { ...code(CL_OUT_OF_RESOURCES), poll: true },
   clGetEventProfilingInfo: code(CL_OUT_OF_RESOURCES),
   clRetainEvent: code(CL_OUT_OF_RESOURCES),
@@ -270,9 +270,9 @@ const OPENCL_SEMAPHORE: Failures<Semaphores> = {
 const FAKE: Failures<FakeLibrary> = {
   fakeAllocate: code(FAKE_OUT_OF_RESOURCES),
   fakeImport: code(FAKE_OUT_OF_RESOURCES),
-  fakeRelease: { answer: FAKE_OUT_OF_RESOURCES, release: true },
+  fakeRelease: { result: FAKE_OUT_OF_RESOURCES, release: true },
   fakeCreateQueue: code(FAKE_OUT_OF_RESOURCES),
-  fakeReleaseQueue: { answer: FAKE_OUT_OF_RESOURCES, release: true },
+  fakeReleaseQueue: { result: FAKE_OUT_OF_RESOURCES, release: true },
   fakeSubmit: code(FAKE_OUT_OF_RESOURCES),
   fakeStatus: { ...code(FAKE_OUT_OF_RESOURCES), poll: true },
   fakeWait: code(FAKE_OUT_OF_RESOURCES),
@@ -287,8 +287,8 @@ const CHANNEL: Failures<Sockets> = {
   listen: minusOne(EINVAL),
   accept4: minusOne(EMFILE),
   connect: minusOne(EPERM),
-  sendmsg: { answer: -1n, errno: ENOMEM },
-  recvmsg: { answer: -1n, errno: ENOMEM },
+  sendmsg: { result: -1n, errno: ENOMEM },
+  recvmsg: { result: -1n, errno: ENOMEM },
   getsockopt: minusOne(EINVAL),
   fchmod: minusOne(EPERM),
   geteuid: undefined,

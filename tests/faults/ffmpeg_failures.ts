@@ -12,8 +12,8 @@ import { ENOMEM } from "../../ffi/libc/errors.ts";
 import type { Failure, Failures } from "./failures.ts";
 
 /** Without memory, functions return null, or an AVERROR. */
-const none: Failure = { answer: 0n };
-const failed: Failure = { answer: -ENOMEM };
+const none: Failure = { result: 0n };
+const failed: Failure = { result: -ENOMEM };
 
 /** Names and numbers of constants cannot fail: they are looked up in tables. */
 export const FFMPEG: Failures<AVUtil & AVHWContext & AVVulkan> = {

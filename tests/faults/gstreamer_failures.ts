@@ -16,8 +16,8 @@ import { GST_FLOW_ERROR, GST_STATE_CHANGE_FAILURE } from "../../ffi/gstreamer/co
 import type { Failure, Failures } from "./failures.ts";
 
 /** Most functions return null, or false. Those that only look, count or let go of something cannot fail. */
-const none: Failure = { answer: 0n };
-const untrue: Failure = { answer: 0 };
+const none: Failure = { result: 0n };
+const untrue: Failure = { result: 0 };
 
 export const GLIB: Failures<GLib> = {
   g_free: undefined,
@@ -100,16 +100,16 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_mini_object_get_qdata: undefined,
   gst_mini_object_set_qdata: undefined,
   gst_bin_get_by_name: none,
-  gst_element_set_state: { answer: GST_STATE_CHANGE_FAILURE, release: true },
-  gst_element_get_state: { answer: GST_STATE_CHANGE_FAILURE },
+  gst_element_set_state: { result: GST_STATE_CHANGE_FAILURE, release: true },
+  gst_element_get_state: { result: GST_STATE_CHANGE_FAILURE },
   gst_element_seek: untrue,
   gst_element_seekAsync: untrue,
   gst_element_query_position: untrue,
   gst_element_query_duration: untrue,
   gst_element_get_bus: none,
   gst_element_get_static_pad: none,
-  gst_element_set_stateAsync: { answer: GST_STATE_CHANGE_FAILURE, release: true },
-  gst_element_get_stateAsync: { answer: GST_STATE_CHANGE_FAILURE, poll: true },
+  gst_element_set_stateAsync: { result: GST_STATE_CHANGE_FAILURE, release: true },
+  gst_element_get_stateAsync: { result: GST_STATE_CHANGE_FAILURE, poll: true },
   gst_element_set_context: undefined,
   gst_element_send_event: { ...untrue, release: true },
   gst_bus_timed_pop_filtered: { ...none, poll: true },
@@ -159,7 +159,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_memory_unmap: undefined,
   gst_memory_resize: undefined,
   gst_allocator_alloc: none,
-  gst_buffer_pool_acquire_buffer: { answer: GST_FLOW_ERROR },
+  gst_buffer_pool_acquire_buffer: { result: GST_FLOW_ERROR },
   gst_buffer_pool_get_config: none,
   gst_buffer_pool_set_config: untrue,
   gst_buffer_pool_config_set_params: undefined,
@@ -186,8 +186,8 @@ export const APP: Failures<GstApp> = {
   gst_app_sink_set_drop: undefined,
   gst_app_sink_set_emit_signals: undefined,
   gst_app_sink_try_pull_sampleAsync: { ...none, poll: true },
-  gst_app_src_push_buffer: { answer: GST_FLOW_ERROR, release: true }, // it takes the buffer, whatever it returns
-  gst_app_src_end_of_stream: { answer: GST_FLOW_ERROR },
+  gst_app_src_push_buffer: { result: GST_FLOW_ERROR, release: true }, // it takes the buffer, whatever it returns
+  gst_app_src_end_of_stream: { result: GST_FLOW_ERROR },
   gst_app_src_set_stream_type: undefined,
   gst_app_src_get_current_level_buffers: undefined,
   gst_app_src_set_emit_signals: undefined,
@@ -263,7 +263,7 @@ export const GL: Failures<GstGl> = {
   gst_gl_video_allocation_params_new_wrapped_texture: none,
   gst_gl_base_memory_alloc: none,
   gst_gl_allocation_params_free: undefined,
-  gst_gl_memory_get_texture_target: { answer: 0 },
+  gst_gl_memory_get_texture_target: { result: 0 },
 };
 
 export const VA: Failures<GstVa> = {

@@ -7,8 +7,8 @@ import { ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_UNKNOWN } from "../
 import type { LevelZero } from "../../ffi/levelzero/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
 
-const failed: Failure = { answer: ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY };
-const release: Failure = { answer: ZE_RESULT_ERROR_UNKNOWN, release: true };
+const failed: Failure = { result: ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY };
+const release: Failure = { result: ZE_RESULT_ERROR_UNKNOWN, release: true };
 const poll: Failure = { ...failed, poll: true };
 
 /** The loader. */

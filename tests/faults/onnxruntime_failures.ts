@@ -14,7 +14,7 @@ import type { Failure, Failures } from "./failures.ts";
 function failing(about: Pick<Failure, "release"> = {}): Failure {
   return {
     ...about,
-    get answer() {
+    get result() {
       return newStatus();
     },
   };
@@ -29,7 +29,7 @@ const { sem_post } = Deno.dlopen("libc.so.6", { sem_post: { parameters: ["u64"],
 
 /** On its thread, Run has failed: the status is kept, and the run's semaphore posted. */
 const elsewhere: Failure = {
-  answer: 0,
+  result: 0,
   also(run) {
     const view = Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(run as bigint)!, 8 * RUN.values);
     const words = new BigUint64Array(view);
@@ -42,7 +42,7 @@ export const ONNXRUNTIME_RUN = { RunElsewhere: elsewhere };
 
 export const ONNXRUNTIME: Failures<OnnxRuntime> = { OrtGetApiBase: undefined };
 
-export const ONNXRUNTIME_BASE: Failures<OrtApiBaseFunctions> = { GetApi: { answer: 0n }, GetVersionString: undefined };
+export const ONNXRUNTIME_BASE: Failures<OrtApiBaseFunctions> = { GetApi: { result: 0n }, GetVersionString: undefined };
 
 export const ONNXRUNTIME_API: Failures<OrtApiFunctions> = {
   GetErrorCode: undefined,

@@ -7,7 +7,7 @@ import type { OpenVINO } from "../../ffi/openvino/functions.ts";
 import { GENERAL_ERROR } from "../../ffi/openvino/errors.ts";
 import type { Failures } from "./failures.ts";
 
-const failed = { answer: GENERAL_ERROR };
+const failed = { result: GENERAL_ERROR };
 
 /** It gives something back, and fails then. */
 const release = { ...failed, release: true } as const;

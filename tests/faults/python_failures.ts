@@ -6,10 +6,10 @@
 import type { CPython } from "../../ffi/python/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
 
-const none: Failure = { answer: 0n };
-const minusOne: Failure = { answer: -1 };
+const none: Failure = { result: 0n };
+const minusOne: Failure = { result: -1 };
 /** They take a reference over, also where they fail. */
-const taking: Failure = { answer: -1, release: true };
+const taking: Failure = { result: -1, release: true };
 
 export const PYTHON: Failures<CPython> = {
   Py_GetVersion: undefined,
@@ -32,7 +32,7 @@ export const PYTHON: Failures<CPython> = {
   PyTuple_SetItem: taking,
   PyList_New: none,
   PyList_SetItem: taking,
-  PySequence_Size: { answer: -1n },
+  PySequence_Size: { result: -1n },
   PySequence_GetItem: none,
   PyDict_New: none,
   PyDict_SetItem: minusOne,

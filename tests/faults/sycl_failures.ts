@@ -10,8 +10,8 @@ import type { SyclWait } from "../../ffi/sycl_wait/functions.ts";
 import { NativeCallError } from "../../src/core/errors.ts";
 import type { Failure, Failures } from "./failures.ts";
 
-const isNull: Failure = { answer: 0n };
-const isZero: Failure = { answer: 0 };
+const isNull: Failure = { result: 0n };
+const isZero: Failure = { result: 0 };
 
 /** DPCTL. */
 export const SYCL_FAILURES: Failures<Sycl> = {

@@ -11,7 +11,7 @@ import { TABLES } from "./tables.ts";
 // deno-lint-ignore no-explicit-any -- a native function of any signature
 type Native = (...args: any[]) => any;
 
-/** The `nonblocking` functions, which answer promises. */
+/** The `nonblocking` functions, which return promises. */
 const NONBLOCKING: ReadonlySet<string> = new Set(
   Object.values(TABLES).flatMap((symbols) => Object.entries(symbols))
     .filter(([, symbol]) => "nonblocking" in symbol).map(([name]) => name),
@@ -32,7 +32,7 @@ let last: string | undefined;
 
 /**
  * Whether a call is to fail, `"opencl.clCreateBuffer"`, `"dmabuf.ioctl(SYNC_IOC_MERGE)"`; of the calls of this function it is the `nth`, from 1. `place`
- * answers where it is made: the lines of the functions of samepage's that called each other.
+ * returns where it is made: the lines of the functions of samepage's that called each other.
  */
 export type Due = (call: string, nth: number, place: () => string) => boolean;
 
@@ -72,9 +72,9 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
     failure.also?.(...args);
     if (failure.errcode !== undefined) new Int32Array(args[args.length - 1].buffer)[0] = failure.errcode;
     if (failure.errno !== undefined) setErrno(failure.errno);
-    if (!nonblocking) return failure.answer;
-    // An answer before the other thread has given it back would have the program give it back a second time meanwhile.
-    return Promise.resolve(released).then(() => failure.answer);
+    if (!nonblocking) return failure.result;
+    // A result before the other thread has given it back would have the program give it back a second time meanwhile.
+    return Promise.resolve(released).then(() => failure.result);
   };
 }
 

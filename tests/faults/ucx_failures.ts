@@ -7,9 +7,9 @@ import { UCS_ERR_NO_MEMORY } from "../../ffi/ucx/errors.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
 
-const code: Failure = { answer: UCS_ERR_NO_MEMORY };
+const code: Failure = { result: UCS_ERR_NO_MEMORY };
 /** A code as an address. */
-const status: Failure = { answer: BigInt.asUintN(64, BigInt(UCS_ERR_NO_MEMORY)) };
+const status: Failure = { result: BigInt.asUintN(64, BigInt(UCS_ERR_NO_MEMORY)) };
 
 export const UCX: Failures<UCP> = {
   ucp_get_version: undefined,

@@ -9,7 +9,7 @@ import type { VADrm } from "../../ffi/va_drm/functions.ts";
 import type { Failure, Failures } from "./failures.ts";
 
 /** Every call may fail so. */
-const failed: Failure = { answer: VA_STATUS_ERROR_OPERATION_FAILED };
+const failed: Failure = { result: VA_STATUS_ERROR_OPERATION_FAILED };
 const release: Failure = { ...failed, release: true };
 
 /** libva. */
@@ -18,7 +18,7 @@ export const VAAPI: Failures<VA> = {
   vaSetDriverName: failed,
   vaInitialize: failed,
   vaTerminate: release,
-  vaDisplayIsValid: { answer: 0 },
+  vaDisplayIsValid: { result: 0 },
   vaQueryVendorString: undefined,
   vaMaxNumProfiles: undefined,
   vaMaxNumEntrypoints: undefined,
@@ -49,5 +49,5 @@ export const VAAPI: Failures<VA> = {
 
 /** Its library of DRM displays. */
 export const VAAPI_DRM: Failures<VADrm> = {
-  vaGetDisplayDRM: { answer: 0n },
+  vaGetDisplayDRM: { result: 0n },
 };

@@ -9,7 +9,7 @@ import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts"
 import type { Failure, Failures } from "./failures.ts";
 
 /** Every call that can fail may fail so. A device that is lost stays so. */
-const outOfMemory: Failure = { answer: VK_ERROR_OUT_OF_HOST_MEMORY };
+const outOfMemory: Failure = { result: VK_ERROR_OUT_OF_HOST_MEMORY };
 
 /** What the loader exports. */
 export const VULKAN: Failures<Vulkan> = {
@@ -28,7 +28,7 @@ export const VULKAN: Failures<Vulkan> = {
   vkGetPhysicalDeviceImageFormatProperties2: outOfMemory,
   vkCreateDevice: outOfMemory,
   vkDestroyDevice: undefined,
-  vkGetDeviceProcAddr: { answer: 0n },
+  vkGetDeviceProcAddr: { result: 0n },
   vkGetDeviceQueue: undefined,
   vkQueueWaitIdle: outOfMemory,
   vkQueueSubmit: outOfMemory,

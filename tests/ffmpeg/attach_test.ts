@@ -248,7 +248,7 @@ testOpen("a frame is not described as the one before where its buffer begins at 
   using made = CFrame.picture("gray16le", 16, 8);
   open.attach(made)[Symbol.dispose]();
   for (const what of ["buf[0]->data", "data[0]"]) inC().change(made.pointer, cText(what), 1);
-  assertThrows(() => open.attach(made), LayoutError, "begins at no multiple of the 2 bytes of u16");
+  assertThrows(() => open.attach(made), LayoutError, "does not begin at a multiple of the 2 bytes of u16");
 });
 
 testOpen("a crop beyond 32 bits is not taken for the one before", (open) => {

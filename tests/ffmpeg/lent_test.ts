@@ -168,10 +168,20 @@ testOpen("FFmpeg's own frame is attached again while another frame over it is ha
   assertThrows(() => open.attach(lent), ArgumentError, "over a tensor's memory");
 });
 
-/** Formats of FFmpeg's, and sound: samepage hands FFmpeg the description that it read from it. */
-const TOLD = ["yuv420p", "yuvj420p", "gray", "yuv422p10le", "gbrpf32le", "rgb565le", "yuyv422", "bayer_rggb8", "ya8"];
+/** Formats whose description samepage reads from FFmpeg and hands back unchanged. */
+const ROUND_TRIPS = [
+  "yuv420p",
+  "yuvj420p",
+  "gray",
+  "yuv422p10le",
+  "gbrpf32le",
+  "rgb565le",
+  "yuyv422",
+  "bayer_rggb8",
+  "ya8",
+];
 
-for (const format of TOLD) {
+for (const format of ROUND_TRIPS) {
   testOpen(`${format}: FFmpeg gets the description of a frame that it gave`, async (open) => {
     using made = CFrame.picture(format, 15, 7);
     inC().set_facts(made.pointer);

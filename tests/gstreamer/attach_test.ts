@@ -136,7 +136,11 @@ testOpen("attach() refuses values at addresses that they cannot have", (open) =>
   gst().gst_memory_resize(odd, 1n, 49n);
   using given = new CBuffer(odd);
   const caps = NV12.replace("NV12", "P010_10LE");
-  assertThrows(() => open.gst.attach(given.address, { caps }), LayoutError, "no multiple of the 2 bytes of u16");
+  assertThrows(
+    () => open.gst.attach(given.address, { caps }),
+    LayoutError,
+    "does not begin at a multiple of the 2 bytes of u16",
+  );
   using bytes = open.gst.attachBytes(given.address);
   assertEquals([bytes.byteLength, given.references], [49, 2]);
 });

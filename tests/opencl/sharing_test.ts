@@ -9,11 +9,11 @@ import {
 } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_VALUE } from "../../ffi/opencl/errors.ts";
 import type { ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { answers, type AskedDevice } from "../../src/opencl/devices/queries.ts";
+import { type QueriedDevice, queryAll } from "../../src/opencl/devices/queries.ts";
 import { SHARING } from "../../src/opencl/devices/sharing.ts";
 
 /** A device that lists these extensions, reports these numbers, and refuses every other question. */
-function device(extensions: readonly string[], told: ReadonlyMap<number, readonly number[]>): AskedDevice {
+function device(extensions: readonly string[], told: ReadonlyMap<number, readonly number[]>): QueriedDevice {
   return {
     handle: 1n as ClDeviceId,
     extensions,
@@ -36,7 +36,7 @@ Deno.test("sharing: handle types go by their names, unknown ones by their number
     [CL_DEVICE_SEMAPHORE_TYPES_KHR, [1]],
   ]);
   const extensions = ["cl_khr_fp64", "cl_khr_semaphore", "cl_khr_external_semaphore", "cl_khr_external_memory"];
-  assertEquals(answers(SHARING, device(extensions, told)), {
+  assertEquals(queryAll(SHARING, device(extensions, told)), {
     extensions: ["cl_khr_external_memory", "cl_khr_external_semaphore", "cl_khr_semaphore"],
     memoryImports: ["opaque_fd", "dma_buf", "0x2f00"],
     semaphoreImports: ["opaque_fd", "sync_fd"],
@@ -48,8 +48,8 @@ Deno.test("sharing: handle types go by their names, unknown ones by their number
 Deno.test("sharing: what is not listed is not asked for, what is refused is not there", () => {
   const nothing = { memoryImports: [], semaphoreImports: [], semaphoreExports: [], semaphores: [] };
   const told = new Map([[CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR, [0x2060]]]);
-  assertEquals(answers(SHARING, device(["cl_khr_egl_image"], told)), { extensions: ["cl_khr_egl_image"], ...nothing });
-  assertEquals(answers(SHARING, device(["cl_khr_external_memory"], new Map())), {
+  assertEquals(queryAll(SHARING, device(["cl_khr_egl_image"], told)), { extensions: ["cl_khr_egl_image"], ...nothing });
+  assertEquals(queryAll(SHARING, device(["cl_khr_external_memory"], new Map())), {
     extensions: ["cl_khr_external_memory"],
     ...nothing,
   });

@@ -5,7 +5,7 @@ import { AccessError, ArgumentError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { region } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
-import { findAllocation, findPlace, join, leave, tellByHandle } from "../../src/core/memory/peers.ts";
+import { findAllocation, findPlace, join, leave, registerByHandle } from "../../src/core/memory/peers.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
@@ -127,7 +127,7 @@ Deno.test(
   }),
 );
 
-Deno.test("tellByHandle() notes an allocation once by a handle, however often an fd of it leaves", () => {
+Deno.test("registerByHandle() notes an allocation once by a handle, however often an fd of it leaves", () => {
   let ends = 0;
   class Counted extends Allocation {
     override beforeFree(end: Parameters<Allocation["beforeFree"]>[0]): void {
@@ -136,10 +136,10 @@ Deno.test("tellByHandle() notes an allocation once by a handle, however often an
     }
   }
   const [one, other] = [1, 2].map(() => new Counted({ kind: "test.block", byteLength: 64, free() {} }));
-  for (let i = 0; i < 3; i++) tellByHandle("fd", 9n, one);
+  for (let i = 0; i < 3; i++) registerByHandle("fd", 9n, one);
   assertEquals(ends, 1);
-  tellByHandle("fd", 9n, other);
-  tellByHandle("other fd", 9n, one);
+  registerByHandle("fd", 9n, other);
+  registerByHandle("other fd", 9n, one);
   assertEquals(ends, 3);
   one.free();
   assertEquals([findPlace("fd", 9n)?.allocation === other, findPlace("other fd", 9n)], [true, undefined]);

@@ -5,7 +5,7 @@ import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/contr
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";
-import { findPlace, tellPlace } from "../../src/core/memory/peers.ts";
+import { findPlace, registerPlace } from "../../src/core/memory/peers.ts";
 import { TensorViews } from "../../src/core/memory/view.ts";
 import { assertOpenFds, collect, openFds } from "../gc.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
@@ -999,7 +999,7 @@ Deno.test(
   withEmptyLedger(() => {
     const { attach } = objects();
     using source = bytes();
-    const endOfMap = tellPlace("object", 7n, source.grant.allocation, 0);
+    const endOfMap = registerPlace("object", 7n, source.grant.allocation, 0);
     using second = attach();
     endOfMap();
     using third = attach();

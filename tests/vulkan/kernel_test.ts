@@ -116,12 +116,12 @@ test("arguments are checked against the shader", (vulkan) => {
 });
 
 test("anything but a shader, or wants more than buffers, is refused", (vulkan) => {
-  assertThrows(() => vulkan.program(new Uint8Array(64)), ArgumentError, "no SPIR-V");
+  assertThrows(() => vulkan.program(new Uint8Array(64)), ArgumentError, "it is not SPIR-V");
   const spirv = shader("spin");
   assertThrows(() => vulkan.program(spirv.slice(0, spirv.length - 40)), ArgumentError, "cut off");
   using program = vulkan.program(spirv);
   assertThrows(() => program.kernel("other"), ArgumentError, 'no kernel "other"');
   using uniform = vulkan.program(shader("uniform"));
-  assertThrows(() => uniform.kernel(), ArgumentError, "binding 1 is not a storage buffer");
+  assertThrows(() => uniform.kernel(), ArgumentError, "binding 1 is neither a storage buffer nor a storage image");
   assert(uniform.kernelNames.includes("main"));
 });

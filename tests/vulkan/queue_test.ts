@@ -49,7 +49,7 @@ test("a fill has every value of 1, 2 and 4 bytes, and of 8 where the halves are 
   vulkan.queue.fill(long, -1n);
   assertThrows(() => vulkan.queue.fill(long, 1n), ArgumentError, "differ");
   using odd = vulkan.allocate({ shape: [3], dtype: "u8" });
-  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "no whole word");
+  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "are not a whole word");
 });
 
 test("fill() of rows with gaps, and of bytes at any place, fills the elements alone", (vulkan) => {
@@ -223,7 +223,7 @@ test("a VkFence is a sync file where the device has those, or says why not", (vu
   using fence = vulkan.queue.createFence();
   const { exports, imports } = vulkan.openDevice.abilities.fenceSyncFd;
   const lacking = vulkan.openDevice.lacks("VK_KHR_external_fence_fd")?.reason;
-  if (!exports) assertThrows(() => fence.exportSyncFile(), InteropError, lacking ?? "fences become no sync files");
+  if (!exports) assertThrows(() => fence.exportSyncFile(), InteropError, lacking ?? "fences do not become sync files");
   if (!imports) {
     const { hint } = assertThrows(() => vulkan.importFence(0), InteropError, lacking ?? "fences are not sync files");
     assert(hint!.includes("dmabuf.fence(fd)"));

@@ -136,7 +136,7 @@ export class Audience<T extends Tensor | Frame> {
     }
     try {
       this.#readers.add(reader);
-      this.changes.tell();
+      this.changes.wake();
       // Releases are read when a frame is needed, because waking up for each would cost more than all else. But a reader
       // that may have one frame at a time has to be told of the next.
       const event = this.#whenFull === "wait" ? "hang-up" : "read";
@@ -188,7 +188,7 @@ export class Audience<T extends Tensor | Frame> {
     if (!this.#readers.delete(reader)) return;
     for (const slot of reader.end()) this.#letGo(slot);
     reader.link.resource.dispose();
-    this.changes.tell();
+    this.changes.wake();
   }
 
   #letGo(slot: Slot<T>): void {
@@ -202,6 +202,6 @@ export class Audience<T extends Tensor | Frame> {
     if (slot.waitedFor > 0) return;
     this.#published.delete(slot);
     this.#onFree(slot);
-    this.changes.tell();
+    this.changes.wake();
   }
 }

@@ -2,8 +2,8 @@ export class Changes {
   readonly #waiting: Set<() => void> = new Set();
 
   /** Wakes all waiters. Returns false if no task waits. */
-  tell(): boolean {
-    for (const wake of this.#waiting) wake();
+  wake(): boolean {
+    for (const resolve of this.#waiting) resolve();
     return this.#waiting.size > 0;
   }
 

@@ -1,13 +1,11 @@
 import { libc } from "../../core/native/libc.ts";
+import { SLOW_MS } from "../../core/pace.ts";
 
 /** Milliseconds of polling before a wait off the thread, which takes about as long and would slow a busy ring down. */
 const POLLING_MS = 0.2;
 
 /** After a wait that took longer, the next one does not poll: the other side is slow. */
 const LONG_MS = 2;
-
-/** A warning names a process that has released nothing for so long while the other side waits. */
-export const SLOW_MS = 5000;
 
 /** Waits for the other side of a ring: polls while it is busy, and sleeps while it is not. */
 export class Polling {

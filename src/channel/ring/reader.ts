@@ -4,7 +4,7 @@ import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { withMoment } from "../../core/layout/frame_info.ts";
-import { Pace } from "../../core/pace.ts";
+import { Pace, SLOW_MS } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
@@ -27,7 +27,7 @@ import {
   type ReceivedNotice,
   type WhenFull,
 } from "./notice.ts";
-import { Polling, SLOW_MS } from "./polling.ts";
+import { Polling } from "./polling.ts";
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
@@ -68,7 +68,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     this.#frames = frames.map((frame, i) => new ReusedFrame(frame, `frame ${i} of ${name}`));
     this.#whenFull = whenFull;
     const freed = this.#freed;
-    this.resource = new Resource({ name, undo: [() => freed.tell()] });
+    this.resource = new Resource({ name, undo: [() => freed.wake()] });
     link.resource.dependOn(this.resource);
     for (const frame of frames) frame.resource.dependOn(this.resource);
     finalizers.register(this, this.resource, this);
@@ -259,7 +259,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const atEnd = () => {
       inHand.delete(place);
       if (freed === undefined) notifyWriter(link, name, NOTICES.released, notice);
-      else freed.tell();
+      else freed.wake();
     };
     const reused = this.#frames[place];
     const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});

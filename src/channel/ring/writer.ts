@@ -3,7 +3,7 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { type MediaFacts, mediaFacts } from "../../core/layout/frame_info.ts";
-import { Pace } from "../../core/pace.ts";
+import { Pace, SLOW_MS } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/errors.ts";
@@ -14,7 +14,7 @@ import { ReusedFrame } from "../../core/tensors/reused.ts";
 import { encodedFacts } from "./facts.ts";
 import type { Door } from "./link.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";
-import { Polling, SLOW_MS } from "./polling.ts";
+import { Polling } from "./polling.ts";
 import { type Held, Slot } from "./slot.ts";
 
 /** Options of {@link RingWriter.next}. */
@@ -72,7 +72,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     const slots = slotsOf(frames, name, { most: mostHeld(frames.length, whenFull), count: 0 }, release);
     this.#slots = slots;
     this.#free = [...slots];
-    this.resource = new Resource({ name, undo: [...release, () => this.#audience.changes.tell()] });
+    this.resource = new Resource({ name, undo: [...release, () => this.#audience.changes.wake()] });
     this.#audience = new Audience({ ring: this.resource, slots, whenFull, onFree: (slot) => this.#free.push(slot) });
     for (const frame of frames) frame.resource.dependOn(this.resource);
     door.resource.dependOn(this.resource);
@@ -239,7 +239,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
 
   #giveBack(slot: Slot<T>): void {
     this.#free.push(slot);
-    this.#audience.changes.tell();
+    this.#audience.changes.wake();
   }
 
   #announce(slot: Slot<T>, timestamp: bigint | undefined, facts: Uint8Array | undefined): number {

@@ -2,7 +2,7 @@ import { portsOf } from "./context.ts";
 import { type MemoryKind, Port } from "../device/port.ts";
 import { type Layout, moved } from "../layout/layout.ts";
 import { reads } from "../memory/access.ts";
-import { showAt, tellPlace } from "../memory/peers.ts";
+import { registerPlace, showAt } from "../memory/peers.ts";
 import { type ByteRange, type Described, type DescribedPlane, laidOut } from "../tensors/described.ts";
 import { planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
@@ -56,7 +56,7 @@ export const BYTES: Manner<ByteRange> = {
       undo.push(showAt(value, byteLength, name));
     }
     // While the map lasts, an import of the same object finds the source's allocation.
-    if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
+    if (object !== undefined) undo.push(registerPlace(object.kind, object.handle, allocation, start - object.start));
     const layouts = (exported as Exported).shown?.layouts ?? step.result.layouts;
     return { planes: planesFrom(handle, within(object, layouts), grants[0]), grants };
   },

@@ -4,7 +4,7 @@ import { aKind, literal, type Names, NO_OPTIONS, object, optionsIn, shown, unexp
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll, withRemedy } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
-import { isBytes, OF_BYTES } from "../checks.ts";
+import { Checks, isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
@@ -25,7 +25,10 @@ export interface MapOptions {
   readonly copy?: "never" | "allow";
 }
 
+const checks: Checks = new Checks("core");
+
 const OPTIONS: Names<MapOptions> = { access: true, after: true, copy: true };
+const COPY = { never: true, allow: true };
 
 /** The tensors of a target: of `typeof cv.mat | typeof cv.umat`, a Mat or a UMat. */
 export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
@@ -462,9 +465,7 @@ function noTarget(given: unknown): unknown {
 function optionsOf(given: MapOptions): Asked {
   const { access, after, copy } = optionsIn(given, OPTIONS);
   if (after !== undefined) fenceIn(after, "after");
-  if (copy !== undefined && copy !== "never" && copy !== "allow") {
-    throw unexpected("copy", '"never" or "allow"', copy);
-  }
+  if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
 }
 

@@ -8,7 +8,7 @@ import type { Undo } from "../life/undo.ts";
 import { reads } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
-import { findPlace, join, leave, tellPlace } from "../memory/peers.ts";
+import { findPlace, join, leave, registerPlace } from "../memory/peers.ts";
 import { type Described, PlacedPlane, planeAt } from "../tensors/described.ts";
 import { Frame, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
@@ -143,7 +143,7 @@ function blockIn({ object: { kind, handle, byteLength }, release }: ImageBlock, 
     undo.push(
       () => leave(allocation),
       () => void (allocation.escaped || allocation.unseen || release()),
-      tellPlace(kind, handle, allocation, start), // the block's first map may end before this one
+      registerPlace(kind, handle, allocation, start), // the block's first map may end before this one
     );
     return known;
   }
@@ -153,7 +153,7 @@ function blockIn({ object: { kind, handle, byteLength }, release }: ImageBlock, 
     free: (fate) => void (fate !== "unused" || release()), // a view that was moved away may still look at it
   });
   allocation.joinUntil(undo);
-  undo.push(tellPlace(kind, handle, allocation, 0));
+  undo.push(registerPlace(kind, handle, allocation, 0));
   return { allocation, start: 0 };
 }
 

@@ -101,7 +101,7 @@ export function layoutWithin(
 ): Layout {
   const size = sizeOf(dtype);
   if (address % BigInt(size) !== 0n) {
-    throw checks.unfit("pointer", `${name} begins at no multiple of the ${size} bytes of ${dtype}.`);
+    throw checks.unfit("pointer", `${name} does not begin at a multiple of the ${size} bytes of ${dtype}.`);
   }
   const within = layout({ shape, dtype, strides, byteOffset: byteOffset + start });
   checks.assertWithin(within, byteLength, "pointer");

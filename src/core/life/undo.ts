@@ -58,7 +58,7 @@ export function allOrNothing<T>(doing: string, make: (undo: Undo) => T, undo: Un
 
 /** Uses something whose undoing is on the list: however that ends, all of the list is undone. */
 export function thenUndo<T>(doing: string, use: (undo: Undo) => T, undo: Undo = []): T {
-  const answer = allOrNothing(doing, use, undo);
+  const result = allOrNothing(doing, use, undo);
   undoAll(undo, doing);
-  return answer;
+  return result;
 }

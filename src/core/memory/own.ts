@@ -3,7 +3,7 @@ import { newUndo, type Undo, undone } from "../life/undo.ts";
 import type { Access } from "./access.ts";
 import { Allocation, type Block } from "./allocation.ts";
 import { Grant } from "./grant.ts";
-import { findAllocation, findPlace, join, leave, type Place, tellByHandle } from "./peers.ts";
+import { findAllocation, findPlace, join, leave, type Place, registerByHandle } from "./peers.ts";
 
 /** The ownership of a tensor or frame. */
 export interface Owning {
@@ -74,6 +74,6 @@ export function adoptHandle(kind: string, handle: bigint, make: () => Block): Pl
   const known = findPlace(kind, handle);
   if (known !== undefined) return known;
   const allocation = new Allocation(make());
-  tellByHandle(kind, handle, allocation);
+  registerByHandle(kind, handle, allocation);
   return { allocation, start: 0, lasts: true };
 }

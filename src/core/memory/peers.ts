@@ -192,13 +192,13 @@ export function findPlace(kind: string, handle: bigint): Place | undefined {
  * Makes an allocation known by a native object's handle, until it is freed: of an object that is the allocation's own, or
  * that others can bring back, because an fd of it has left. Once is enough.
  */
-export function tellByHandle(kind: string, handle: bigint, allocation: Allocation, start: number = 0): void {
+export function registerByHandle(kind: string, handle: bigint, allocation: Allocation, start: number = 0): void {
   if (places.all(kind, handle).some((one) => one.lasts && one.allocation === allocation)) return;
   allocation.beforeFree(places.add(kind, handle, { allocation, start, lasts: true }));
 }
 
 /** Makes a part of an allocation known by a native object's handle, until the returned function is called. */
-export function tellPlace(kind: string, handle: bigint, allocation: Allocation, start: number): () => void {
+export function registerPlace(kind: string, handle: bigint, allocation: Allocation, start: number): () => void {
   return places.add(kind, handle, { allocation, start, lasts: false });
 }
 

@@ -21,7 +21,7 @@ const functions = partOfLibc<LibCCallbacks>("libc_callbacks", SYMBOLS, ["libpthr
 /** The shortest piece: a `sem_t` has 32 bytes, and a `sigset_t` 128. */
 const SHORTEST = 128;
 
-/** So much is mapped at a time. */
+/** How much is mapped at once: each mapping counts against the kernel's limit. */
 const CHUNK = 16 * PAGE;
 
 export interface CallbackMemory {
@@ -98,7 +98,7 @@ export interface CCallback {
   /** True if the memory is a struct of the program's, whose first eight bytes the call zeroes. */
   readonly takesStruct: boolean;
   prepare(memory: CallbackMemory): void;
-  /** How many came since it was asked last, as far as `most`. */
+  /** How many calls came since the last query, up to `most`. */
   calls(memory: CallbackMemory, most: number): number;
   /** No further call comes. */
   end(memory: CallbackMemory): void;
@@ -148,7 +148,10 @@ function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
 
 let clearsAWord = false;
 
-/** Some C library might zero a whole `sigset_t`: word by word, so that the first would say too early that it is done. */
+/**
+ * Another C library might zero a whole `sigset_t` word by word: the first word would then say too early that it is
+ * done.
+ */
 function assertClearsAWord(): void {
   if (clearsAWord) return;
   const memory = takeCallbackMemory(SHORTEST);
@@ -177,8 +180,9 @@ export function callbackAddress(name: CallbackName | "atoi" | "free"): Address {
 }
 
 /**
- * Calls a function of other code by its address, `void (*)(void *argument)`, in a twentieth of the time that Deno takes for
- * that. The C library calls the comparison of a search in a list of one element once: the argument is what it looks for.
+ * Calls a function of other code by its address, `void (*)(void *argument)`, in a twentieth of the time that Deno takes
+ * for that. It is the comparison function of a search in a list of one element: the C library calls it once, with the
+ * key as the argument.
  */
 export function callAt(fn: Address, argument: Address): void {
   libc().bsearch(argument, argument, 1n, 1n, fn);

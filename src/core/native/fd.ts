@@ -70,7 +70,7 @@ export function duplicateFd(fd: number): number {
   return copy;
 }
 
-/** What a call says of an fd that a program gave. @throws {ArgumentError} where the fd is not open. */
+/** What a call returns for an fd that a program gave. @throws {ArgumentError} where the fd is not open. */
 export function whereOpen<T>(checks: Checks, argument: string, fd: number, ask: (fd: number) => T): T {
   try {
     return ask(fd);
@@ -84,7 +84,9 @@ export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
 }
 
-/** How many bytes a dma-buf has, by the kernel. @throws {NativeCallError} ESPIPE for what has no length. */
+/**
+ * The length of a dma-buf in bytes, as the kernel reports it. @throws {NativeCallError} ESPIPE for what has no length.
+ */
 export function lengthOfFd(fd: number): number {
   const length = Number(libc().lseek(fd, 0n, SEEK_END));
   if (length < 0) throw libcError("lseek");
@@ -135,7 +137,7 @@ export function accessOfFd(fd: number): Access {
 }
 
 /** What the kernel reports: every import of an fd asks, and the result is read at once. */
-const answer = new DataView(new ArrayBuffer(statx.size));
+const status = new DataView(new ArrayBuffer(statx.size));
 const NO_PATH = cString("");
 
 export interface FileStatus {
@@ -149,16 +151,16 @@ export interface FileStatus {
 /** @throws {NativeCallError} EBADF if the fd is not open. */
 export function statusOf(fd: number): FileStatus {
   // Not fstat: its struct differs between x86-64 and aarch64.
-  if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {
+  if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, status) !== 0) {
     throw libcError("statx");
   }
   const { stx_mode, stx_ino, stx_size, stx_dev_major, stx_dev_minor } = statx.fields;
-  const device = BigInt(answer.getUint32(stx_dev_major.offset, true)) << 32n |
-    BigInt(answer.getUint32(stx_dev_minor.offset, true));
+  const device = BigInt(status.getUint32(stx_dev_major.offset, true)) << 32n |
+    BigInt(status.getUint32(stx_dev_minor.offset, true));
   return {
-    identity: device << 64n | answer.getBigUint64(stx_ino.offset, true),
-    mode: answer.getUint16(stx_mode.offset, true),
-    byteLength: answer.getBigUint64(stx_size.offset, true),
+    identity: device << 64n | status.getBigUint64(stx_ino.offset, true),
+    mode: status.getUint16(stx_mode.offset, true),
+    byteLength: status.getBigUint64(stx_size.offset, true),
   };
 }
 
@@ -178,8 +180,8 @@ export function kindOfFile(mode: number): KindOfFile {
 }
 
 /**
- * What an fd is that no driver has memory behind: a pipe, a socket, an eventfd. A driver believes that it is one of its own,
- * and one on the CPU reads it, where nothing may ever come. Undefined for what may be memory.
+ * The kind of file, if it is one without memory: a pipe, a socket, an eventfd. A driver takes any fd for one of its
+ * own, and a driver on the CPU reads it, where nothing may ever come. Undefined for what may be memory.
  */
 export function kindWithoutMemory(fd: number, mode: number): KindOfFile | undefined {
   const kind = kindOfFile(mode);

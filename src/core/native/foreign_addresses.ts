@@ -9,7 +9,7 @@ import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
 import { FixedStruct } from "./pin.ts";
 import { errno, libc, libcError } from "./libc.ts";
 
-/** Others say how long their memory is, and it may be sparse: a small part of all addresses is theirs. */
+/** Other processes claim any length for their memory, which may be sparse: they get a small part of all addresses. */
 const SHARES: Shares = { own: 1 / 8, process: 1 / 2, step: 1 / 128, unread: 0 };
 
 /** Counts the addresses of memory that others have made: other processes, libraries and drivers. In bytes. */
@@ -113,7 +113,7 @@ export function probePages(
   assertOccupied(address, byteLength, api, argument);
 }
 
-/** No kernel is asked. @throws {ArgumentError} if a tensor was there, and has been disposed. */
+/** The check that needs no system call. @throws {ArgumentError} if a tensor was there, and has been disposed. */
 export function assertOccupied(
   address: Address,
   byteLength: number,
@@ -192,7 +192,7 @@ export function probeEveryPage(address: Address, byteLength: number, isWritten: 
 }
 
 /**
- * The same for a range of whose length its owner is sure: only its first and last page are tried.
+ * The same for a range whose owner vouches for its length: only the first and the last page are tried.
  * @throws {ArgumentError} as {@link probeEveryPage}.
  */
 export function probeEnds(address: Address, byteLength: number, isWritten: boolean): void {
@@ -216,12 +216,12 @@ function inPage(address: bigint): number {
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
 
-/** Where the heap begins; undefined until somebody has asked. */
+/** Where the heap begins; undefined until it is first needed. */
 let heap: number | undefined;
 
 /**
- * True in the C library's heap, all of which is there, up to the program break. The C library knows that by itself: to ask
- * the kernel takes longer than to attach an object, and the code behind a call of the kernel runs slower for a while.
+ * True for a range in the C library's heap, which is mapped up to the program break. The C library knows the break
+ * without a system call, which takes longer than attaching an object, and slows the code behind it for a while.
  */
 function isInHeap(address: Address, byteLength: number): boolean {
   heap ??= startOfHeap();

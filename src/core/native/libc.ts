@@ -124,8 +124,8 @@ export function errno(): number {
 /** Makes a system call, again where a signal came between. Returns its result, or its code below zero. */
 export function retried(call: () => number): number {
   for (;;) {
-    const answer = call();
-    if (answer >= 0) return answer;
+    const result = call();
+    if (result >= 0) return result;
     const code = errno();
     if (code !== EINTR && code !== EAGAIN) return -code;
   }

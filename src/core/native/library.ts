@@ -201,7 +201,7 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
     return opened(spec.api, functions, { variable, override, path, attempts: others });
   }
   openings.set(spec.api, { variable, override, path: undefined, attempts });
-  const isOne = attempts.length === 1; // that which the program or the variable names
+  const isOne = attempts.length === 1; // the one that the program or the variable names
   const tried = attempts.map(({ path, message }) => isOne ? `${shown(path)}: ${message}` : shown(path));
   throw new LibraryNotFoundError(
     `No ${spec.api} library could be opened; tried ${tried.join(", ")}.`,

@@ -1,11 +1,11 @@
 import type { Check } from "./codes.ts";
 
-/** Asks for the number, which it leaves in `count`, where `into` is null; else fills that in. Returns a code. */
+/** Leaves the number of items in `count` where `into` is null; else it fills `into`. Returns a code. */
 export type Listing<T> = (count: Uint32Array<ArrayBuffer>, into: T | null) => number;
 
 /**
- * Returns what a function lists that is asked for the number first, and then for so many. The driver has filled in the first
- * `count`; `into` is null where there is nothing.
+ * Calls a function that lists items twice: for their number, then for the items, which it returns. The driver has
+ * filled in the first `count`; `into` is null where there is nothing.
  * @param room makes memory for so many
  * @param more the code that says there are more by then: it is asked again
  * @throws {NativeCallError} if the function failed.

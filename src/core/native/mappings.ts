@@ -15,9 +15,9 @@ export interface Kernel {
 export interface Shares {
   readonly own: number;
   readonly process: number;
-  /** The kernel is asked whenever so much more was taken. */
+  /** The kernel is queried each time this much more was taken. */
   readonly step: number;
-  /** So much may be taken before the limit is read. */
+  /** This much may be taken before the limit is read. */
   readonly unread: number;
 }
 
@@ -25,8 +25,8 @@ export interface Shares {
 export type Refusal = (count: number, limit: number, own: boolean) => ArgumentError;
 
 /**
- * Counts what V8 needs too, and ends the process if it gets none: it is refused long before the kernel would. Every
- * isolate counts its own, and asks the kernel for that of the others.
+ * Counts something that V8 needs too. V8 ends the process where the kernel refuses it, so programs are refused long
+ * before that. Every isolate counts its own, and learns from the kernel what the others use.
  */
 export class Budget {
   readonly #kernel: Kernel;
@@ -34,7 +34,7 @@ export class Budget {
   readonly #refused: Refusal;
   #limit: number | undefined;
   #taken = 0;
-  /** The lowest count since the kernel was asked. */
+  /** The lowest count since the last query of the kernel. */
   #least = 0;
 
   constructor(kernel: Kernel, shares: Shares, refused: Refusal) {

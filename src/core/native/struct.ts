@@ -33,7 +33,7 @@ export class Struct extends DataView<ArrayBuffer> {
     this.#api = api;
   }
 
-  /** Where it lies. Most are passed as they are: to ask takes longer than all else here. */
+  /** Where it lies. Most structs are passed as they are: finding the address takes longer than all else here. */
   get address(): Address {
     return this.#address ??= addressOf(this, this.#api);
   }

@@ -76,7 +76,7 @@ const FIELDS: Readonly<Partial<Record<FieldLayout["type"], readonly [byteLength:
 export class StructType<L extends StructLayout> {
   /** Up to the end of the last field: a minor version may have appended others since. */
   readonly byteLength: number;
-  /** The same, as C counts. */
+  /** The same, as native calls take it. */
   readonly #length: bigint;
   readonly #size: number;
   readonly #api: string;

@@ -14,11 +14,11 @@ const SLOT_BYTES = 64;
 /** Room for the arguments of one call: 64 bytes. */
 export interface Slot {
   readonly address: Address;
-  /** It, as words. Native calls take these, too. */
+  /** The slot as words. Native calls take these, too. */
   readonly words: BigUint64Array<ArrayBuffer>;
 }
 
-/** Those that no call uses. Their pages stay until the process ends. */
+/** Slots that no call uses. Their pages stay until the process ends. */
 const free: Slot[] = [];
 
 /** Makes a call on another thread, whose arguments lie in a slot of its own until it returns. */

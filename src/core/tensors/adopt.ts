@@ -10,7 +10,7 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type BlockOwner, type Fate, type OwnedBlock } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
-import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
+import { findAllocation, findPlace, registerByHandle } from "../memory/peers.ts";
 import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
@@ -278,7 +278,7 @@ class Adopted implements BlockOwner {
     this.#target.context.resource?.assertLive();
   }
 
-  /** One less holds it: a block was freed, or the call is over. The last one releases it. */
+  /** Called by each holder as it lets go: a freed block, or the call. The last one releases the object. */
   free(fate: Fate): void {
     if (this.#fate === "unused" || fate === "escaped") this.#fate = fate;
     if (--this.#holds === 0) this.owner.release(this.#fate);
@@ -329,7 +329,7 @@ class Adopted implements BlockOwner {
     this.#holds++;
     const allocation = new Allocation(block, this);
     const kind = this.#kindOfNext();
-    if (kind !== undefined) tellByHandle(kind, this.owner.handle, allocation);
+    if (kind !== undefined) registerByHandle(kind, this.owner.handle, allocation);
     return allocation;
   }
 

@@ -119,7 +119,7 @@ function portTo(
   });
 }
 
-/** What the kernel knows of an fd that cannot be memory of this size. */
+/** The error for an fd that cannot be memory of this size, by what the kernel reports; undefined if it can. */
 function wrongMemory(checks: Checks, fd: number, size: number): ArgumentError | undefined {
   const { mode, byteLength } = statusOf(fd);
   const other = kindWithoutMemory(fd, mode);
@@ -127,6 +127,6 @@ function wrongMemory(checks: Checks, fd: number, size: number): ArgumentError | 
     return checks.wrong("fd", `expected memory, got ${other}.`, "Pass the fd that its driver exported the memory by.");
   }
   if (kindOfFile(mode) !== "a regular file" || byteLength >= size) return undefined;
-  // a driver on the CPU maps such, and would touch nothing
+  // a driver on the CPU maps the file, and touching bytes past its end kills the process
   return checks.wrong("size", `the fd is of a file of ${byteLength} bytes, and the memory is to have ${size}.`);
 }

@@ -73,7 +73,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   constructor(init: FrameInit<P>) {
     super(init);
     const { info, planes } = init;
-    // To ask whether it is frozen takes a call into V8; that is known of what was checked last.
+    // Object.isFrozen() is a call into V8, which the description that was checked last is spared.
     this.#kind = info === undefined || info === last.info || Object.isFrozen(info) ? info : Object.freeze({ ...info });
     this.#moment = init.moment;
     this.#metadata = init.metadata;
@@ -221,7 +221,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.planes.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** What it says besides its name: its size, too, and its format where the name has none. */
+  /** What it prints besides its name: its size, and its format where the name has none. */
   protected override facts(): (string | undefined)[] {
     const { format } = this.info;
     const size = sizeInWords(this.info);

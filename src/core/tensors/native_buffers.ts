@@ -16,7 +16,7 @@ import { Tensor } from "./tensor.ts";
 
 /** What makes the memory that frames are written into: `host`, `cuda.pinned`, `dmabuf`, or an object of yours. */
 export interface FrameMemory<T extends Tensor = Tensor> {
-  /** A new tensor, which the CPU reaches at one address for as long as it lives. Who asked for it takes it over. */
+  /** A new tensor, which the CPU reaches at one address for as long as it lives. The caller takes it over. */
   allocate(layout: LayoutInit<"u8">): T;
 }
 

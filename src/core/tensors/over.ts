@@ -1,5 +1,5 @@
 import type { Imported, MemoryTarget } from "../contract.ts";
-import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
+import { findPlace, registerByHandle, registerPlace } from "../memory/peers.ts";
 import type { Fence } from "../device/fence.ts";
 import { type ImagePort, type KnownMemory, type KnownObject, Port } from "../device/port.ts";
 import { nameOf, portsOf, type Target } from "../graph/context.ts";
@@ -139,12 +139,12 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   const allocation = known ?? new Allocation(block);
   if (imported.allocation !== undefined) undo.unshift(letGo); // its block knows whether it may be freed
   else if (!isOfBlock) undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
-  const tell = (kind: string, handle: bigint, start: number, lasts: boolean) => {
-    if (lasts) tellByHandle(kind, handle, allocation, start);
-    else undo.push(tellPlace(kind, handle, allocation, start)); // the object that made it known may end before
+  const register = (kind: string, handle: bigint, start: number, lasts: boolean) => {
+    if (lasts) registerByHandle(kind, handle, allocation, start);
+    else undo.push(registerPlace(kind, handle, allocation, start)); // the object that made it known may end before
   };
-  if (object !== undefined) tell(object.kind, object.handle, first - object.start, isOfBlock);
-  if (memory !== undefined) tell(kind, memory.identity, first - offset, known === undefined);
+  if (object !== undefined) register(object.kind, object.handle, first - object.start, isOfBlock);
+  if (memory !== undefined) register(kind, memory.identity, first - offset, known === undefined);
   const ended = () =>
     own({
       name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,

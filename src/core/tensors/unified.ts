@@ -69,7 +69,10 @@ export interface UnifiedContext extends Context {
   readonly proofs: Pick<Proofs<any>, "judge" | "tryToProve">;
 }
 
-/** Unified shared memory of one context, as a target. An API says how it allocates, copies and asks. */
+/**
+ * Unified shared memory of one context, as a target. An API says how it allocates and copies, and how it finds out what
+ * an address is.
+ */
 export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedContext = UnifiedContext>
   extends PointerMemory<T, C> {
   /** The checks of the API's arguments. */
@@ -322,7 +325,7 @@ function staged(usm: UnifiedMemory<PointerTensor>, address: Address, byteLength:
   };
 }
 
-/** Arrays by their addresses in such memory. Nothing says which native context they belong to: the driver is asked. */
+/** Arrays by their addresses in such memory. Only the driver knows which native context an address belongs to. */
 export function usmArrays<T extends PointerTensor>(usm: UnifiedMemory<T>): Arrays {
   return {
     ordinal: 0,

@@ -61,7 +61,7 @@ export abstract class UnifiedKernel<P extends UnifiedProgram<Q>, H, L, Q extends
     this.#held = held;
   }
 
-  /** Takes the sizes of a launch. Returns the command that launches so many. */
+  /** Takes the sizes of a launch. Returns the command that launches with them. */
   protected abstract take(range: R): Call<L>;
 
   /**

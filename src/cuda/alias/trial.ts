@@ -49,7 +49,7 @@ export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): s
   return missed;
 }
 
-/** One question. Returns what was not seen; undefined if everything was. */
+/** One exchange. Returns what was not seen; undefined if everything was. */
 function ask(buffer: ArrayBuffer, launch: (token: number, patience: number) => void): string | undefined {
   const words = new Int32Array(buffer, 0, 2);
   const question = new Uint8Array(buffer, QUESTION, LENGTH);

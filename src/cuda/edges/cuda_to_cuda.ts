@@ -41,7 +41,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
   },
 });
 
-/** The same of virtual memory, which was made for some devices, by one address for all of them. */
+/** The same for virtual memory, which was made for some devices, by one address for all of them. */
 export const virtualToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = edgeFrom(
   "cuda.virtual",
   {
@@ -64,7 +64,7 @@ interface Reach {
   whyFar(allocation: Allocation, owner: CudaContext, reader: CudaContext): string | undefined;
   /** Finds out more of memory that they reach. */
   prepare?(owner: CudaContext, reader: CudaContext): void;
-  /** How it is known that they do. */
+  /** The evidence that they do. */
   evidence(owner: CudaContext, reader: CudaContext): string;
   /** Lets them. */
   open(allocation: Allocation, owner: CudaContext, reader: CudaContext): Opened;

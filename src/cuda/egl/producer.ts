@@ -41,10 +41,11 @@ const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
 const MOST_FRAMES = 64;
 
 /**
- * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the consumer
- * has released it and the stream gives it back: until then it is not written, and its dispose ends the producer first.
+ * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the
+ * consumer has released it and the stream gives it back: until then it is not written, and its dispose ends the
+ * producer first.
  *
- * No call blocks: a full stream takes no frame, and frames are asked back only where the stream has some.
+ * No call blocks: a full stream takes no frame, and frames are taken back only where the stream has some.
  */
 export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd {
   /** The frames' format and size. */
@@ -179,8 +180,8 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   /**
-   * A return of what the stream has not blocks for a millisecond (seen with driver 580): as many are asked for as it has. A
-   * consumer that is elsewhere is taken to have one frame, until it acquires the next.
+   * Asking for a frame that the stream does not have blocks for a millisecond (seen with driver 580), so it asks only
+   * for those that it has. A consumer elsewhere is taken to have one frame, until it acquires the next.
    */
   #takeBack(consumed: number): number {
     const before = this.#returned;

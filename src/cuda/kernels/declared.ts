@@ -9,8 +9,9 @@ import { CudaTensor } from "../tensor.ts";
 import { elementOf } from "./types.ts";
 
 /**
- * A parameter as CUDA C++ declares it, without its name: a number (`"int"`, `"unsigned long long"`, `"float"`), a vector
- * (`"float4"`), a pointer to either or to void (`"const float*"`: the kernel only reads it), or a struct of so many bytes.
+ * A parameter as CUDA C++ declares it, without its name: a number (`"int"`, `"unsigned long long"`, `"float"`), a
+ * vector (`"float4"`), a pointer to either or to void (`"const float*"`: the kernel only reads it), or a struct by its
+ * size in bytes.
  */
 export type ParameterType = string | { readonly bytes: number };
 
@@ -99,7 +100,7 @@ function typed(
       return new DeviceParameter(place(`${isConst ? "const " : ""}${base}*`), { isConst, element });
     }
     const hint = "Is it misspelt? A pointer to anything else is declared void*, or const void*.";
-    throw checks.wrong(argument, `"${shown(given)}" points to no number.`, hint);
+    throw checks.wrong(argument, `"${shown(given)}" is a pointer to an unknown type.`, hint);
   }
   const value = type.replace(/^const /, "");
   const element = elementOf(value);

@@ -79,7 +79,9 @@ export class LoadedCode {
     this.compiled(() => checkDriver(cudaDriver().cuLibraryGetModule(out, library), "cuLibraryGetModule"));
   }
 
-  /** A launch reads so many bytes, whatever was declared. @throws {InteropError} before CUDA 12.4. */
+  /**
+   * The bytes that a launch reads of each parameter, whatever was declared. @throws {InteropError} before CUDA 12.4.
+   */
   parameterSizes(kernel: Address): number[] {
     const ask = newerDriver("cuKernelGetParamInfo");
     const [offset, size] = [new BigUint64Array(1), new BigUint64Array(1)];

@@ -40,7 +40,7 @@ export function attachedTensor(
   });
 }
 
-/** Asks the driver. @throws {ArgumentError} for an address that is not CUDA's. */
+/** Queries the driver. @throws {ArgumentError} for an address that is not CUDA's. */
 function pointedAt(address: Address): Pointed {
   const type = numberOf(cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
   if (type !== cu.CU_MEMORYTYPE_DEVICE && type !== cu.CU_MEMORYTYPE_HOST) {
@@ -95,7 +95,10 @@ function assertFits(
   checks.assertWithin(at, room, "init", "cuPointerGetAttribute");
 }
 
-/** The allocation of the driver's range, if samepage knows it. It may have been asked for with fewer bytes. */
+/**
+ * The allocation of the driver's range, if samepage knows it. The program may have allocated fewer bytes than the
+ * driver's range has.
+ */
 function knownAt({ start, byteLength, hostAddress = start }: Pointed): Allocation | undefined {
   const known = findAllocation(hostAddress, byteLength);
   if (known === undefined) return undefined;

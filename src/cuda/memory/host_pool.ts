@@ -65,7 +65,7 @@ export class HostPool {
     return { lentBytes: lent, idleBytes: Math.max(0, held - lent) };
   }
 
-  /** True while CUDA may be asked for more blocks. Once it is false, {@link statistics} has every block that still comes. */
+  /** True while CUDA may make more blocks. Once it is false, {@link statistics} has every block that still comes. */
   set open(open: boolean) {
     const { buffer, byteOffset } = this.#state;
     Atomics.store(new Int32Array(buffer, byteOffset + STATE.open, 1), 0, Number(open));

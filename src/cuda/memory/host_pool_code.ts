@@ -36,7 +36,7 @@ export const SIZES = { least: Math.log2(PAGE), most: 47 } as const;
 /** What is written before a block, in bytes before its first. */
 export const HEADER = { next: -24, exponent: -16, made: -8, length: 32 } as const;
 
-/** What CUDA is asked for beyond a block's size: it may begin anywhere, and the block begins at a page. */
+/** The bytes allocated beyond a block's size: CUDA's memory may begin anywhere, and the block begins at a page. */
 const SLACK: number = HEADER.length + PAGE;
 
 /** `int take(void **block, size_t alignment, size_t size)`: 0, or ENOMEM. Blocks begin at a page. */

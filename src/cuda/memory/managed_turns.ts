@@ -143,7 +143,10 @@ export class ManagedTurns {
 
 const TURNS = new ManagedTurns();
 
-/** The turns of a device and the host at managed memory; undefined if they can use it at once, or the device has none. */
+/**
+ * The turns that a device and the host take at managed memory; undefined if both can use it at once, or the device has
+ * none.
+ */
 export function turnsOf(
   { attributes: { managedMemory, concurrentManagedAccess } }: CudaDevice,
 ): ManagedTurns | undefined {

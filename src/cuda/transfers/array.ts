@@ -114,7 +114,7 @@ export function pitchesOf(
   const pitch = height > 1 ? at.strides[outer - 1] : rowBytes;
   const slice = depth > 1 ? at.strides[0] : pitch * (height || 1);
   if (pitch < rowBytes || slice % pitch !== 0 || slice / pitch < height) {
-    throw unfit("its rows lie inside of each other, or its slices at no multiple of the rows' pitch.");
+    throw unfit("its rows overlap, or its slices do not begin at multiples of the rows' pitch.");
   }
   return { pitch, rows: slice / pitch };
 }

@@ -83,8 +83,7 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
 }
 
 /**
- * True if a by-value parameter is a driver object: PoCL accepts null for one; rusticl reports that eight zeros are no
- * sampler.
+ * True if a by-value parameter is a driver object: PoCL accepts null for one; rusticl refuses eight zeros as a sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
   const { clSetKernelArg } = opencl();

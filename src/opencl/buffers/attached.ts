@@ -130,7 +130,10 @@ function inDriver(reported: Reported, context: BaseContext, undo: Undo): Place {
   return { allocation, start, root: rootIn(place, reported, context) };
 }
 
-/** The buffer at a place. What a context has imported ends before the memory may, which does not keep it therefore. */
+/**
+ * The buffer at a place. One that the context has imported may end before the memory does, so the allocation does not
+ * keep it.
+ */
 function rootIn(
   { allocation, start, lasts }: MemoryPlace,
   { mem, flags }: Reported,

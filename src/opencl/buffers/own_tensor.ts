@@ -4,7 +4,7 @@ import { CL_MEM_ALLOC_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
-import { tellByHandle } from "../../core/memory/peers.ts";
+import { registerByHandle } from "../../core/memory/peers.ts";
 import { Grant } from "../../core/memory/grant.ts";
 import { describeLayout, type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -48,7 +48,7 @@ export function allocatedTensor(context: BaseContext, init: LayoutInit): OpenCLT
   assertInOnePiece(context, "clCreateBuffer", byteLength);
   const mem = createBuffer(context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
   const allocation = new Allocation(driverBlock(byteLength, undo));
-  tellByHandle("cl_mem", mem, allocation);
+  registerByHandle("cl_mem", mem, allocation);
   allocation.join();
   return ownTensor(context, {
     allocation,

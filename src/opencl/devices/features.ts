@@ -23,7 +23,7 @@ import {
   CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
   CL_QUEUE_PROFILING_ENABLE,
 } from "../../../ffi/opencl/constants.ts";
-import { answers, type Ask, count, flag, from, optional, type Questions, size, word } from "./queries.ts";
+import { type Ask, count, flag, from, optional, type Queries, queryAll, size, word } from "./queries.ts";
 
 /** CL_DEVICE_SVM_CAPABILITIES: a device's kinds of shared virtual memory. */
 export interface DeviceSvm {
@@ -71,7 +71,7 @@ export interface DeviceQueues {
   readonly timerResolution: number;
 }
 
-const IMAGES: Questions<DeviceImages> = {
+const IMAGES: Queries<DeviceImages> = {
   max2d: each([CL_DEVICE_IMAGE2D_MAX_WIDTH, CL_DEVICE_IMAGE2D_MAX_HEIGHT]),
   max3d: each([CL_DEVICE_IMAGE3D_MAX_WIDTH, CL_DEVICE_IMAGE3D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_DEPTH]),
   maxArray: optional(size(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE), 0),
@@ -87,7 +87,7 @@ const IMAGES: Questions<DeviceImages> = {
 const hasImages = optional(flag(CL_DEVICE_IMAGE_SUPPORT), false);
 
 export const askImages: Ask<DeviceImages | undefined> = (device) =>
-  hasImages(device) ? answers(IMAGES, device) : undefined;
+  hasImages(device) ? queryAll(IMAGES, device) : undefined;
 
 export const askSvm: Ask<DeviceSvm> = from(optional(word(CL_DEVICE_SVM_CAPABILITIES), 0n), (bits) => ({
   coarseGrainBuffer: (bits & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) !== 0n,
@@ -98,13 +98,13 @@ export const askSvm: Ask<DeviceSvm> = from(optional(word(CL_DEVICE_SVM_CAPABILIT
 
 const queueBits = optional(word(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES), 0n);
 
-const QUEUES: Questions<DeviceQueues> = {
+const QUEUES: Queries<DeviceQueues> = {
   outOfOrder: from(queueBits, (bits) => (bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n),
   profiling: from(queueBits, (bits) => (bits & CL_QUEUE_PROFILING_ENABLE) !== 0n),
   timerResolution: optional(size(CL_DEVICE_PROFILING_TIMER_RESOLUTION), 0),
 };
 
-export const askQueues: Ask<DeviceQueues> = (device) => answers(QUEUES, device);
+export const askQueues: Ask<DeviceQueues> = (device) => queryAll(QUEUES, device);
 
 function each(names: readonly number[]): Ask<readonly number[]> {
   const asks = names.map((name) => optional(size(name), 0));

@@ -19,8 +19,8 @@ export function describeIdentity({ platform, platformVersion, name, version, dri
 }
 
 /**
- * Does a command that fails on the device take all that follow in its context with it? NVIDIA's driver loses the context
- * (580.159); others go on with the next command.
+ * True if a command that fails on the device takes all later ones in its context with it. NVIDIA's driver loses the
+ * context (580.159); others go on with the next command.
  */
 export function failsAsOne({ platform }: OpenCLDevice): boolean {
   return platform === "NVIDIA CUDA";

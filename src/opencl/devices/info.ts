@@ -26,13 +26,13 @@ import type { DeviceId } from "../../core/device/device_id.ts";
 import { askImages, askQueues, askSvm, type DeviceImages, type DeviceQueues, type DeviceSvm } from "./features.ts";
 import { askId } from "./id.ts";
 import {
-  answers,
   count,
   deviceQuery,
   flag,
   from,
   optional,
-  type Questions,
+  type Queries,
+  queryAll,
   size,
   text,
   word,
@@ -91,7 +91,7 @@ export interface DeviceInfo {
   readonly sharing: DeviceSharing;
 }
 
-const QUESTIONS: Questions<DeviceInfo> = {
+const QUERIES: Queries<DeviceInfo> = {
   name: text(CL_DEVICE_NAME),
   vendor: text(CL_DEVICE_VENDOR),
   version: text(CL_DEVICE_VERSION),
@@ -112,13 +112,13 @@ const QUESTIONS: Questions<DeviceInfo> = {
   svm: askSvm,
   images: askImages,
   queues: askQueues,
-  sharing: (device) => answers(SHARING, device),
+  sharing: (device) => queryAll(SHARING, device),
 };
 
 export function deviceInfo(handle: ClDeviceId): DeviceInfo {
   const device = { handle, query: deviceQuery(handle), extensions: [] };
   const extensions = text(CL_DEVICE_EXTENSIONS)(device).split(/\s+/).filter((name) => name !== "");
-  return answers(QUESTIONS, { ...device, extensions });
+  return queryAll(QUERIES, { ...device, extensions });
 }
 
 export function platformInfo(platform: ClPlatformId): { readonly platform: string; readonly platformVersion: string } {

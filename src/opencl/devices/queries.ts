@@ -2,15 +2,15 @@ import type { ClDeviceId } from "../../../ffi/opencl/handles.ts";
 import { infoBytes, infoString, infoU32, infoU64, infoU64s, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
-export interface AskedDevice {
+export interface QueriedDevice {
   readonly handle: ClDeviceId;
   readonly query: Query;
   readonly extensions: readonly string[];
 }
 
-export type Ask<T> = (device: AskedDevice) => T;
+export type Ask<T> = (device: QueriedDevice) => T;
 
-export type Questions<T> = { readonly [Field in keyof T]: Ask<T[Field]> };
+export type Queries<T> = { readonly [Field in keyof T]: Ask<T[Field]> };
 
 const FN = "clGetDeviceInfo";
 
@@ -18,9 +18,9 @@ export function deviceQuery(device: ClDeviceId): Query {
   return (name, size, value, written) => opencl().clGetDeviceInfo(device, name, size, value, written);
 }
 
-/** Asks all questions of a table. The result is frozen, because checks rely on it. */
-export function answers<T extends object>(questions: Questions<T>, device: AskedDevice): T {
-  const asks = Object.entries(questions) as [string, Ask<unknown>][];
+/** Queries every field of a table. The result is frozen, because checks rely on it. */
+export function queryAll<T extends object>(queries: Queries<T>, device: QueriedDevice): T {
+  const asks = Object.entries(queries) as [string, Ask<unknown>][];
   return Object.freeze(Object.fromEntries(asks.map(([field, ask]) => [field, Object.freeze(ask(device))])) as T);
 }
 
@@ -35,7 +35,7 @@ export function optional<T>(ask: Ask<T>, otherwise: T): Ask<T> {
   };
 }
 
-/** Asks only if the device lists an extension. */
+/** A query that is made only if the device lists an extension. */
 export function listed<T>(extension: string, ask: Ask<T>, otherwise: T): Ask<T> {
   return (device) => device.extensions.includes(extension) ? optional(ask, otherwise)(device) : otherwise;
 }
@@ -74,6 +74,6 @@ export function bytes(name: number): Ask<DataView<ArrayBuffer>> {
   return ({ query }) => infoBytes(FN, query, name);
 }
 
-export function from<A, T>(ask: Ask<A>, make: (answer: A) => T): Ask<T> {
+export function from<A, T>(ask: Ask<A>, make: (value: A) => T): Ask<T> {
   return (device) => make(ask(device));
 }

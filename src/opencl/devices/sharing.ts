@@ -6,7 +6,7 @@ import {
   CL_DEVICE_SEMAPHORE_TYPES_KHR,
   CL_SEMAPHORE_TYPE_BINARY_KHR,
 } from "../../../ffi/opencl/constants.ts";
-import { type Ask, counts, from, listed, type Questions } from "./queries.ts";
+import { type Ask, counts, from, listed, type Queries } from "./queries.ts";
 
 /** How a device shares memory and semaphores with other APIs. Unknown types are hexadecimal. */
 export interface DeviceSharing {
@@ -51,7 +51,7 @@ const SEMAPHORE_HANDLES: ReadonlyMap<number, string> = namesOf("CL_SEMAPHORE_HAN
 
 const SEMAPHORE_TYPES: ReadonlyMap<number, string> = new Map([[CL_SEMAPHORE_TYPE_BINARY_KHR, "binary"]]);
 
-export const SHARING: Questions<DeviceSharing> = {
+export const SHARING: Queries<DeviceSharing> = {
   extensions: ({ extensions }) =>
     extensions.filter((name) => EXTENSIONS.some((beginning) => name.startsWith(beginning))).sort(),
   memoryImports: named(

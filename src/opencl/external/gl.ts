@@ -13,7 +13,7 @@ import { ExternalObject, type Handing } from "./memory.ts";
 const ACQUIRE = "clEnqueueAcquireGLObjects";
 const RELEASE = "clEnqueueReleaseGLObjects";
 
-/** GL's context is the thread's current one in each call: drivers ask it about the object. */
+/** GL's context is current in each call, because drivers query it about the object. */
 function handing({ within }: GlPort): Handing {
   return {
     functions: [ACQUIRE, RELEASE],

@@ -65,8 +65,8 @@ export const SEMAPHORE_HANDLES: readonly Handle<SyncKind>[] = [
 
 /**
  * The properties of memory that comes by a handle, for one device: clCreateBufferWithProperties,
- * clCreateImageWithProperties. Where a driver does not list the handle's extension, as Intel's, no device is named: it
- * knows the handle, and no list.
+ * clCreateImageWithProperties. A driver that does not list the handle's extension (Intel's) takes the handle, but not a
+ * list of devices, so none is named.
  */
 export function memoryProperties(
   property: number,

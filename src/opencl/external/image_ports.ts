@@ -99,7 +99,7 @@ function typeOf({ layers }: PictureSize): "2D" | "2D array" {
   return layers === undefined ? "2D" : "2D array";
 }
 
-/** A layout as such an image: none has three dimensions. */
+/** A layout as such an image, which never has three dimensions. */
 function fitPicture(target: ImportingTarget, at: Layout): ImageShape | ImageProblem {
   const size = pictureIn(at.shape, target.format.elements);
   return target.fit(at, size && typeOf(size));

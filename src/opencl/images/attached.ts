@@ -6,7 +6,7 @@ import type { Undo } from "../../core/life/undo.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { adoptHandle, own } from "../../core/memory/own.ts";
-import { tellByHandle } from "../../core/memory/peers.ts";
+import { registerByHandle } from "../../core/memory/peers.ts";
 import type { BaseContext } from "../base_context.ts";
 import { unfit } from "../buffers/attached.ts";
 import { retainBuffer } from "../buffers/native.ts";
@@ -45,7 +45,7 @@ export function madeImage(
 ): ImageParts {
   const allocation = new Allocation({ kind: "opencl.image", byteLength: at.byteLength, free: () => undo[0]() });
   allocation.attachment(ROOT, () => root);
-  tellByHandle("cl_mem", root.mem, allocation);
+  registerByHandle("cl_mem", root.mem, allocation);
   return partsOf(target, at, image, allocation, "read-write");
 }
 
@@ -79,7 +79,7 @@ function partsOf(
   return { handle: root.mem, layout: at, resource, image, root };
 }
 
-/** Asks the driver. @throws {ArgumentError} for anything but an image of this target in the driver's own memory. */
+/** Queries the driver. @throws {ArgumentError} for anything but an image of this target in the driver's own memory. */
 function askImage(
   mem: ClMem,
   { rawHandle }: BaseContext,

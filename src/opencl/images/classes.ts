@@ -28,7 +28,7 @@ export interface ImageTraits {
   };
 }
 
-/** An image in memory: what a proof is asked about. */
+/** An image in memory, as a proof sees it. */
 export interface ImagePlace {
   /** Its format. */
   readonly format: PixelFormat;
@@ -64,7 +64,7 @@ export function traitsOf({ format, image: { type, extent: [x, y], pitch }, addre
 
 /**
  * The class of memory as an image. The experiment is that of buffers, with the pixels of two images. A device that does
- * not use memory in place that is as well aligned as can be is taken to use none: a "no" takes a second.
+ * not use even the best aligned memory in place is taken to use none, because each "no" takes a second.
  */
 export function imageClass(traits: ImageTraits): MemoryClass<BaseContext> {
   const name = describe(traits);

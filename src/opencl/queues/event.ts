@@ -23,10 +23,10 @@ function room() {
   return scratch;
 }
 
-function answerOf(event: ClEvent, name: number, size: bigint) {
-  const answer = room();
-  check(opencl().clGetEventInfo(event, name, size, answer.address, NULL), "clGetEventInfo");
-  return answer;
+function infoOf(event: ClEvent, name: number, size: bigint) {
+  const info = room();
+  check(opencl().clGetEventInfo(event, name, size, info.address, NULL), "clGetEventInfo");
+  return info;
 }
 
 /** Where the context is lost, so is the command. */
@@ -39,11 +39,11 @@ export function statusOf(event: ClEvent): number {
 }
 
 export function ownerOf(event: ClEvent, name: typeof CL_EVENT_CONTEXT | typeof CL_EVENT_COMMAND_QUEUE): bigint {
-  return answerOf(event, name, 8n).word[0];
+  return infoOf(event, name, 8n).word[0];
 }
 
 export function isUserEvent(event: ClEvent): boolean {
-  return answerOf(event, CL_EVENT_COMMAND_TYPE, 4n).halves[0] === CL_COMMAND_USER;
+  return infoOf(event, CL_EVENT_COMMAND_TYPE, 4n).halves[0] === CL_COMMAND_USER;
 }
 
 export function releaseEvent(event: ClEvent): void {

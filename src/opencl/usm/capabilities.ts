@@ -12,7 +12,7 @@ import {
 import { CL_INVALID_VALUE } from "../../../ffi/opencl/errors.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import type { OpenCLDevice } from "../device.ts";
-import { answers, type Ask, deviceQuery, from, type Questions, word } from "../devices/queries.ts";
+import { type Ask, deviceQuery, from, type Queries, queryAll, word } from "../devices/queries.ts";
 
 /** A device's abilities with one kind of unified shared memory. */
 export interface UsmAbility {
@@ -40,7 +40,7 @@ export interface UsmCapabilities {
   readonly system: UsmAbility;
 }
 
-const QUESTIONS: Questions<UsmCapabilities> = {
+const QUERIES: Queries<UsmCapabilities> = {
   host: ability(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL),
   device: ability(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL),
   shared: ability(CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL),
@@ -48,9 +48,9 @@ const QUESTIONS: Questions<UsmCapabilities> = {
   system: ability(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL),
 };
 
-/** Asks a device that lists the extension. @throws {NativeCallError} if the driver fails. */
+/** The capabilities of a device that lists the extension. @throws {NativeCallError} if the driver fails. */
 export function usmCapabilities({ handle, extensions }: OpenCLDevice): UsmCapabilities {
-  return answers(QUESTIONS, { handle, query: deviceQuery(handle), extensions });
+  return queryAll(QUERIES, { handle, query: deviceQuery(handle), extensions });
 }
 
 function ability(name: number): Ask<UsmAbility> {

@@ -180,9 +180,7 @@ function inPlaceFor({ target, range }: Described, offset: number): { address: bi
 
 function refuseMisaligned(address: bigint, align: number, why: string): Refusal {
   const reason = `OpenCV's kernels load vectors, and want them at multiples of ${align} bytes. This ` +
-    `buffer begins at no such multiple (the first byte lies at 0x${
-      address.toString(16)
-    }), and cannot begin lower: ${why}`;
+    `buffer does not begin at one (the first byte lies at 0x${address.toString(16)}), and cannot begin lower: ${why}`;
   const remedy =
     `Map memory that begins at a multiple of ${align} bytes, as host.allocate() gives, and slice the UMat; or ` +
     "use a Mat.";

@@ -128,7 +128,7 @@ export class UcxLink implements Link, Advancing {
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
       undo.push(() => stream.close());
-      undo.push(() => this.#changes.tell());
+      undo.push(() => this.#changes.wake());
       return [endpoint, new Resource({ name: `ring's link to ${name}`, undo })];
     }, undo);
   }
@@ -141,7 +141,7 @@ export class UcxLink implements Link, Advancing {
     let hasMet = false;
     this.#fly("ucp_ep_flush_nbx", ucp().ucp_ep_flush_nbx(this.#endpoint.handle, PLAIN), () => {
       hasMet = true;
-      this.#changes.tell();
+      this.#changes.wake();
     });
     while (!hasMet && this.#failure === undefined) await this.#change(signal);
     if (this.#failure !== undefined) throw this.#failure;
@@ -244,7 +244,7 @@ export class UcxLink implements Link, Advancing {
         this.#heardOf++;
         this.#inbox.push(notice.into.bytes.slice(0, notice.length));
         reuse(notice.into);
-        this.#changes.tell();
+        this.#changes.wake();
       }
       const awaited = this.#awaited;
       if (awaited === undefined || awaited.hasCome || this.#isLost) return;
@@ -253,7 +253,7 @@ export class UcxLink implements Link, Advancing {
       const { length } = awaited.into.bytes;
       if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
       awaited.hasCome = true;
-      this.#changes.tell();
+      this.#changes.wake();
     } catch (error) {
       if (error instanceof NativeCallError) this.#suspect(error);
       else this.#lose(error);
@@ -306,7 +306,7 @@ export class UcxLink implements Link, Advancing {
     this.#failure ??= error;
     clearInterval(this.#beats);
     this.#init.stream.close();
-    this.#changes.tell();
+    this.#changes.wake();
   }
 
   async #change(signal: AbortSignal | undefined): Promise<void> {
@@ -330,12 +330,12 @@ export class UcxLink implements Link, Advancing {
         this.#heard = performance.now();
       }
       this.#hasEnded = this.#failure === undefined;
-      this.#changes.tell();
+      this.#changes.wake();
     } catch (error) {
       if (this.#failure !== undefined || !this.resource.isLive) return; // this side has closed it
       if (isEnd(error)) this.#hasEnded = true;
       else this.#lose(error);
-      this.#changes.tell();
+      this.#changes.wake();
     }
   }
 

@@ -1,6 +1,6 @@
 import { optionsIn } from "../../core/argument.ts";
 import type { Reason } from "../../core/errors.ts";
-import { answersNo, type ExportKind, HANDLES } from "../handle_kinds.ts";
+import { type ExportKind, HANDLES, unsupported } from "../handle_kinds.ts";
 import type { VulkanImageTarget } from "../image.ts";
 import { checks } from "../library.ts";
 import type { ImageAbility, Order } from "./abilities.ts";
@@ -52,7 +52,7 @@ export function closedFor(
     (byModifier ? device.lacks("VK_EXT_image_drm_format_modifier") : undefined);
   if (lacking !== undefined) return lacking;
   if (abilities.of(order, type)?.[side]) return undefined;
-  return answersNo(name, `images of ${format.vulkan}, ${inWords(order)},`, side, kind);
+  return unsupported(name, `images of ${format.vulkan}, ${inWords(order)},`, side, kind);
 }
 
 /** The order to allocate in, and the kind of handle for exports. @throws {ArgumentError} if no order fits. */

@@ -52,7 +52,7 @@ export const LAYOUTS: readonly Case[] = [
     name: "gaps-kept",
     async run(subject) {
       const { source: { ownPitches, wholeOnly }, variants } = subject;
-      if (ownPitches) throw new NotHere("nobody can look between the source's elements");
+      if (ownPitches) throw new NotHere("the gaps between the source's elements cannot be read");
       const given = variants === undefined ? CUTS : [...variants.padded, ...variants.parts];
       const asked = given.filter(({ part }) => part === undefined || !wholeOnly);
       if (asked.length === 0) throw new NotHere("the edge takes no layout with gaps");

@@ -121,7 +121,7 @@ export default table(import.meta, {
     using context = open();
     using other = open();
     fails("no bytes", () => context.program(any("kernel")), ArgumentError);
-    fails("no SPIR-V", () => context.program(new Uint8Array(40)), ArgumentError);
+    fails("it is not SPIR-V", () => context.program(new Uint8Array(40)), ArgumentError);
     fails("cut off", () => context.program(spirvOf().slice(0, -3)), ArgumentError);
     fails("broken", () => context.program(spirvOf([{ name: "broken", parameters: [] }])), LevelZeroBuildError);
     using program = context.program(spirvOf());

@@ -95,7 +95,7 @@ export default table(import.meta, {
   ),
   "a copy that is neither allowed nor left out": row(
     (ov) => ov.compile(SIGMOID, { copy: any("never") }),
-    option("copy", /expected "allow", got "never"/),
+    wrong("copy", /expected one of "allow", got "never"/),
   ),
   "preprocessing that there is not": preprocessRow(
     { x: { blur: 3 } },
