@@ -30,6 +30,9 @@ export function codeIn(result: Address): number | undefined {
   return result >= FIRST_CODE ? Number(BigInt.asIntN(64, result)) : undefined;
 }
 
+/** How long the end of a connection waits for what is in flight. */
+const GOODBYE_MS = 250;
+
 /** How a UCX call that may go on is made. */
 export function how(
   field: number,
@@ -64,11 +67,14 @@ export class Endpoint {
 
   /**
    * Ends the connection, and waits until what is in flight has failed by that, for UCX may use its memory until then:
-   * `isOver` asks. UCX ends it within milliseconds, also where the other side hangs.
+   * `isOver` asks. UCX ends it within milliseconds, also where the other side hangs. Returns false for what UCX does not
+   * end: a message that it receives in pieces, of which some never come.
    */
-  end(isOver: () => boolean): void {
+  end(isOver: () => boolean): boolean {
     this.disconnect();
-    this.#advanceUntil(isOver);
+    const until = performance.now() + GOODBYE_MS;
+    this.#advanceUntil(() => isOver() || performance.now() > until);
+    return isOver();
   }
 
   disconnect(): void {

@@ -5,7 +5,7 @@ import { ucp_worker_params_t, writeUcpWorkerParams } from "../../ffi/ucx/structs
 import { messageOf, warn } from "../core/errors.ts";
 import { pause } from "../core/device/asking.ts";
 import { counted } from "../core/life/ledger.ts";
-import type { Undo } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import { libc } from "../core/native/libc.ts";
 import { ready } from "../core/native/poller.ts";
 import { nextTurn } from "../core/pace.ts";
@@ -56,6 +56,8 @@ export class UcpWorker {
    * it was asked, and a reply that finds no connection ends it (`ucp_request_send()` in UCX 1.13 to 1.22).
    */
   stays = false;
+  /** Releases what UCX may write to until the worker has ended. */
+  readonly #kept: Undo = [];
   readonly #fd: number;
   readonly #advancing: Set<Advancing> = new Set();
   #isRunning = false;
@@ -73,6 +75,7 @@ export class UcpWorker {
     writeUcpWorkerParams(params, 0, { field_mask, thread_mode: UCS_THREAD_MODE_SINGLE });
     const handle = made<UcpWorkerH>("ucp_worker_create", (out) => ucp().ucp_worker_create(context, params, out));
     const destroy = counted("ucx.worker", () => ucp().ucp_worker_destroy(handle));
+    undo.push(() => this.stays || undoAll(this.#kept, "releasing what a worker could write to"));
     undo.push(() => this.stays || destroy());
     this.handle = handle;
     const fd = new Int32Array(1);
@@ -104,6 +107,11 @@ export class UcpWorker {
     if (this.#advancing.delete(one) && this.#advancing.size === 0) this.#wait.abort();
   }
 
+  /** Undoes the list once the worker has ended: UCX may write to what it releases until then. */
+  keep(undo: Undo): void {
+    this.#kept.push(() => undoAll(undo, "releasing what came in pieces"));
+  }
+
   /** Does what can be done at once. */
   advance(most = MOST_CALLS): void {
     for (let i = 0; i < most && ucp().ucp_worker_progress(this.handle) !== 0; i++) this.#moves++;
@@ -119,7 +127,8 @@ export class UcpWorker {
   /** Asks for as long as something moves, or until it is over. The event loop turns, but not at each question. */
   async poll(isOver: () => boolean): Promise<void> {
     const begun = performance.now();
-    for (let now = begun, turn = begun + TURN_MS, until = begun + POLL_MS; !isOver() && now < until;) {
+    for (let now = begun, turn = begun + TURN_MS, until = begun + POLL_MS; now < until;) {
+      if (this.#advancing.size === 0 || isOver()) return; // else it may have been destroyed
       const moves = this.#moves;
       this.ask();
       now = performance.now();

@@ -125,6 +125,20 @@ for (const [made, blocks] of [[picture, "one block"], [apart, "two blocks"]] as 
   }
 }
 
+testOfLateEnds("an element that writes its buffer in place gets a copy of what was written", async () => {
+  using open = new Open();
+  await using frame = picture(7);
+  await using chain = new Chain(open, "videobalance brightness=0.5");
+  const { ended } = await written(open, chain, frame);
+  {
+    using back = await chain.taken();
+    assert(seen(open, back)[0] > 100);
+  }
+  await chain.pipeline.stop();
+  await ended;
+  assertEquals([...new Set(frame.planes.flatMap((plane) => [...plane.bytes()]))], [7]);
+});
+
 testOfLateEnds("stop() ends the loan of what a loop has taken, and the pipeline plays again", async () => {
   using open = new Open();
   await using frame = picture(1);

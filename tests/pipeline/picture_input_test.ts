@@ -1,7 +1,19 @@
 // pictureInput(): what a model's input holds of pictures, against the same arithmetic in JavaScript.
 
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, Frame, host, type HostTensor, imageInfo, ledger, MapperGraph, region } from "../../mod.ts";
+import {
+  ArgumentError,
+  Frame,
+  type FrameInfo,
+  host,
+  type HostTensor,
+  type ImageFormat,
+  imageInfo,
+  LayoutError,
+  ledger,
+  MapperGraph,
+  region,
+} from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import {
   convert,
@@ -103,15 +115,20 @@ pictureTest("pictureInput() scales: a pixel of a smaller picture is the mean of 
 });
 
 /** A picture in a format that only libraries have names for: planes by their components. */
-function planes(format: string, steps: readonly (readonly [number, number])[], values: readonly number[]) {
-  const shapes = steps.map(([step, rows]) => [Math.ceil(5 / rows), Math.ceil(7 / step)]);
+function planes(
+  format: string,
+  steps: readonly (readonly [number, number])[],
+  values: readonly number[],
+  [width, height] = [7, 5],
+) {
+  const shapes = steps.map(([step, rows]) => [Math.ceil(height / rows), Math.ceil(width / step)]);
   const tensors = shapes.map((shape, i) => {
     const plane = host.allocate({ shape, dtype: "u8" });
     plane.view().fill(values[i]);
     return plane;
   });
   return Frame.of(tensors, {
-    ...{ type: "picture", format, width: 7, height: 5 },
+    ...{ type: "picture", format, width, height },
     planes: steps.map(([step, rows]) => ({ dtype: "u8", elements: 1, step, rows })),
   });
 }
@@ -120,6 +137,10 @@ const ONE = [1, 1] as const;
 for (
   const [format, steps, values, rgb] of [
     ["gbrp", [ONE, ONE, ONE], [20, 30, 10], [10, 20, 30]],
+    ["GBR", [ONE, ONE, ONE], [20, 30, 10], [10, 20, 30]],
+    ["RGBP", [ONE, ONE, ONE], [10, 20, 30], [10, 20, 30]],
+    ["BGRP", [ONE, ONE, ONE], [30, 20, 10], [10, 20, 30]],
+    ["Y42B", [ONE, [2, 1], [2, 1]], [81, 90, 240], [255, 0, 0]],
     ["yuv420p", [ONE, [2, 2], [2, 2]], [81, 90, 240], [255, 0, 0]],
     ["yuv422p", [ONE, [2, 1], [2, 1]], [81, 90, 240], [255, 0, 0]],
   ] as const
@@ -151,6 +172,50 @@ pictureTest("pictureInput() refuses other formats, and planes that are not those
   assertThrows(wrong, ArgumentError, "its planes are not those of gbrp");
   const deep = () => host.allocateFrame(imageInfo({ format: "P010", width: 4, height: 4 }));
   assertThrows(() => filled({ shape: [3, 4, 4], dtype: "f32" }, {}, deep()), ArgumentError, "no kernel reads P010");
+});
+
+pictureTest("pictureInput() tells apart pictures of one size: by format, colours and planes", () => {
+  using cl = OpenCLContext.open();
+  using graph = new MapperGraph([host, cl]);
+  const input = pictureInput(cl);
+  const firstOf = (frame: Frame<HostTensor>) => {
+    using from = frame;
+    using to = host.allocate({ shape: [3, 6, 8], dtype: "u8" });
+    {
+      using onDevice = graph.map(from, cl, { access: "read" });
+      using image = graph.map(to, cl, { access: "write" });
+      void input.prepare(onDevice, { image });
+    }
+    return to.view()[0];
+  };
+  const of = (info: FrameInfo) => {
+    const frame = host.allocateFrame(info);
+    for (const plane of frame.planes) plane.bytes().forEach((_, i, all) => all[i] = 100 + i % 3);
+    return frame;
+  };
+  const size = { width: 8, height: 6 };
+  const grey = (range: "full" | "limited") => imageInfo({ format: "YUV444", ...size, colour: { range } });
+  const flat = (info: FrameInfo) => {
+    const frame = of(info);
+    for (const plane of frame.planes.slice(1)) plane.bytes().fill(128);
+    return frame;
+  };
+  assertEquals(["RGB", "BGR"].map((format) => firstOf(of(imageInfo({ format: format as ImageFormat, ...size })))), [
+    100,
+    102,
+  ]);
+  assertEquals((["full", "limited"] as const).map((range) => firstOf(flat(grey(range)))), [100, 98]);
+  const picture = (second: readonly [number, number]) => planes("gbrp", [ONE, second, ONE], [1, 2, 3], [8, 6]);
+  assertEquals(firstOf(picture(ONE)), 3);
+  assertThrows(() => firstOf(picture([2, 2])), ArgumentError, "its planes are not those of gbrp");
+  void input.close();
+});
+
+pictureTest("pictureInput() refuses a picture with gaps between its pixels", () => {
+  const tensor = host.allocate({ shape: [HEIGHT, WIDTH, 3], dtype: "u8", strides: [4 * WIDTH, 4, 1] });
+  const frame = Frame.of([tensor], imageInfo({ format: "RGB", width: WIDTH, height: HEIGHT }));
+  const run = () => filled({ shape: [3, HEIGHT, WIDTH], dtype: "f32" }, {}, frame);
+  assertThrows(run, LayoutError, "there are gaps within the rows of plane 0");
 });
 
 pictureTest("pictureInput() refuses a part of a batch that cannot be a sub-buffer, and says what to do", () => {

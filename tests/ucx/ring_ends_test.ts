@@ -2,6 +2,8 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { DisposedError, host, ledger, NativeCallError } from "../../mod.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { type Conn, UcxContext } from "../../src/ucx/mod.ts";
 import { ucp } from "../../src/ucx/library.ts";
@@ -128,6 +130,51 @@ ucxTest("ring: next() returns a frame or the end where the writer ends while it 
       if (frame !== undefined) assertEquals(valueOf(frame), first === undefined ? 1 : 2);
     }
     assertEquals(await reader.next(), undefined);
+  }
+});
+
+ucxTest("ring: the end of a context while a frame comes ends next(), which uses its worker no more", async () => {
+  const path = freshPath();
+  const { ucx: near, rings: here } = openRings(["tcp"]);
+  await using _ = near;
+  const { ucx, rings } = openRings(["tcp"]);
+  await using ring = create(here, path, 3, "wait", LARGE);
+  const reader = await open(rings, path);
+  await ring.joined();
+  const calls = ucp() as { -readonly [name in keyof UCP]: UCP[name] };
+  const { ucp_tag_msg_recv_nbx: receive, ucp_request_check_status: status } = calls;
+  const { ucp_worker_progress: progress, ucp_worker_destroy: destroy } = calls;
+  let request: Address = NULL;
+  let [isMoving, late] = [true, 0];
+  const destroyed = new Set<bigint>();
+  calls.ucp_tag_msg_recv_nbx = (worker, at, count, ...rest) => {
+    const made = receive(worker, at, count, ...rest);
+    return count > 100_000n ? request = made : made;
+  };
+  calls.ucp_request_check_status = (of) => isMoving && of === request ? UCS_INPROGRESS : status(of);
+  calls.ucp_worker_progress = (worker) => {
+    if (destroyed.has(worker)) late++;
+    const moves = destroyed.has(worker) ? 0 : progress(worker);
+    return isMoving && request !== NULL ? 1 : moves;
+  };
+  calls.ucp_worker_destroy = (worker) => {
+    destroyed.add(worker);
+    destroy(worker);
+  };
+  try {
+    const next = assertRejects(() => reader.next(), DisposedError);
+    await publish(ring, 1);
+    await until(() => request !== NULL, "the frame is on its way");
+    isMoving = false;
+    ucx[Symbol.dispose]();
+    isMoving = true; // for whoever still asks
+    await next;
+    assertEquals([destroyed.size, late], [1, 0]);
+  } finally {
+    Object.assign(calls, {
+      ...{ ucp_tag_msg_recv_nbx: receive, ucp_request_check_status: status },
+      ...{ ucp_worker_progress: progress, ucp_worker_destroy: destroy },
+    });
   }
 });
 

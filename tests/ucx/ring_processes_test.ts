@@ -169,6 +169,25 @@ ucxTest("ring: a reader that ends in the middle of a frame frees no memory that 
   assertEquals([left < 0, early], [true, 0]);
 });
 
+ucxTest("ring: a reader of a frame that UCX never ends keeps its memory until the worker's end", async () => {
+  const calls = ucp() as { -readonly [name in keyof UCP]: UCP[name] };
+  const { ucp_request_check_status: status, ucp_mem_unmap: unmap, ucp_worker_destroy: destroy } = calls;
+  const { alive } = ledger;
+  const log: string[] = [];
+  try {
+    await endMidFrame("tcp", (request) => {
+      // As for a message that comes in pieces, where its sender stands still before the last one.
+      calls.ucp_request_check_status = (of) => of === request ? UCS_INPROGRESS : status(of);
+      calls.ucp_mem_unmap = (...of) => (log.push("unmap"), unmap(...of));
+      calls.ucp_worker_destroy = (...of) => (log.push("destroy"), destroy(...of));
+    });
+  } finally {
+    Object.assign(calls, { ucp_request_check_status: status, ucp_mem_unmap: unmap, ucp_worker_destroy: destroy });
+  }
+  assertEquals(log, ["destroy", "unmap", "unmap"]);
+  await assertAlive(alive, "after its end");
+});
+
 /** A side of a ring on one of two machines. */
 function sideOn(network: Network, role: "writer" | "reader"): Child {
   const [name, device] = role === "writer" ? [network.owner, "sp0"] : [network.reader, "sp1"];

@@ -1,3 +1,4 @@
+import { rowStrideOf } from "../../core/layout/facts.ts";
 import type { Colour, PictureInfo, PixelsInfo } from "../../core/layout/frame_info.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
@@ -87,15 +88,19 @@ export class Resampler<T> {
     [this.#cl, this.#writtenOf] = [cl, writtenOf];
   }
 
-  /** Submits a kernel; `args` are the tensors that it writes, each with the elements from row to row. */
+  /**
+   * Submits a kernel; `args` are the tensors that it writes, each with the elements from row to row.
+   *
+   * @throws {LayoutError} for a picture with gaps within its rows.
+   */
   run({ info, planes }: Frame<OpenCLTensor>, to: T, args: Parameters<OpenCLKernel["run"]>[1]): void {
     const { kernel, items } = this.#madeFor(info as PixelsInfo, to);
-    kernel.run({ items }, [...planes.flatMap((plane) => [plane, plane.layout.strides[0]]), ...args]);
+    kernel.run({ items }, [...planes.flatMap((plane, i) => [plane, rowsOf(plane, i)]), ...args]);
   }
 
   #madeFor(from: PixelsInfo, to: T): Made {
     const { format, width, height, colour } = from;
-    const key = JSON.stringify([format, width, height, colour, to]);
+    const key = JSON.stringify([format, width, height, colour, (from as Partial<PictureInfo>).planes, to]);
     let one = this.#made.find((one) => one.key === key);
     if (one === undefined) {
       const written = this.#writtenOf(to);
@@ -110,6 +115,13 @@ export class Resampler<T> {
   close(): void {
     this.#made.clear().forEach(end);
   }
+}
+
+/** Bytes from row to row of a plane that is read. */
+function rowsOf({ layout }: OpenCLTensor, i: number): number {
+  const stride = rowStrideOf(layout);
+  if (stride !== undefined) return stride;
+  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and no kernel reads it.`, "Copy it.");
 }
 
 function kernelOf(cl: OpenCLContext, source: string): OpenCLKernel {

@@ -7,7 +7,7 @@ import type { Link } from "../../channel/ring/link.ts";
 import { isEnd } from "../../channel/ring/notice.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { allOrNothing, type Undo } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import { nextTurn } from "../../core/pace.ts";
 import type { Readiness } from "../../core/native/poller.ts";
 import { codeIn, Endpoint, PLAIN } from "../endpoint.ts";
@@ -102,10 +102,12 @@ export class UcxLink implements Link, Advancing {
   #heardOf = 0;
   /** True if UCX has lost the other side. */
   #isLost = false;
+  /** True if UCX may still write to a place after the connection's end. */
+  #isComing = false;
   #verdict: ReturnType<typeof setTimeout> | undefined;
   #beats: ReturnType<typeof setInterval> | undefined;
 
-  /** Takes the stream over. */
+  /** Takes the stream over, and the places, which the list releases. */
   constructor(init: LinkInit, undo: Undo) {
     const { name, worker, address, stream, tags } = init;
     this.who = name;
@@ -113,10 +115,16 @@ export class UcxLink implements Link, Advancing {
     this.#notices = new Messages(worker, tags.takes);
     this.#frames = new Messages(worker, tags.frames);
     [this.#endpoint, this.resource] = allOrNothing("reaching the other side of a ring", () => {
+      const places = undo.splice(0);
+      undo.push(() => {
+        if (!this.#isComing) return undoAll(places, "releasing the places of a ring's frames");
+        worker.keep([...places, () => void this]); // a notice's place is this link's
+      });
       const endpoint = new Endpoint(worker, address, undo);
       undo.push(() => clearTimeout(this.#verdict)); // the connection's end may begin it
       undo.push(() => [this.#notices, this.#frames].forEach((messages) => messages.end()));
-      undo.push(() => endpoint.end(() => this.#hasLanded() && !this.#notices.isComing && !this.#frames.isComing));
+      const isOver = () => this.#hasLanded() && !this.#notices.isComing && !this.#frames.isComing;
+      undo.push(() => void (this.#isComing = !endpoint.end(isOver)));
       worker.join(this);
       undo.push(() => worker.leave(this));
       undo.push(() => clearInterval(this.#beats));
@@ -318,6 +326,7 @@ export class UcxLink implements Link, Advancing {
   }
 
   async #change(signal: AbortSignal | undefined): Promise<void> {
+    this.resource.assertLive(); // what ends it has reported its last change
     await this.#changes.next(signal);
     this.resource.assertLive();
   }
@@ -339,7 +348,7 @@ export class UcxLink implements Link, Advancing {
       this.#hasEnded = this.#failure === undefined;
       this.#changes.wake();
     } catch (error) {
-      if (this.#failure !== undefined) return; // this side has closed it
+      if (this.#failure !== undefined || !this.resource.isLive) return; // this side has closed it
       if (isEnd(error)) this.#hasEnded = true;
       else this.#lose(error);
       this.#changes.wake();

@@ -98,7 +98,7 @@ export class Messages {
     return this.#coming !== undefined;
   }
 
-  /** No further message is taken. None may be on its way to a place of this side's. */
+  /** No further message is taken. The place of one that is on its way has to stay. */
   end(): void {
     const late = [...ended.get(this.#worker) ?? [], this].slice(-MOST_ENDED);
     for (const messages of late) messages.#drop();

@@ -33,7 +33,8 @@ export interface UcxRingsOptions {
   readonly connect?: (address: string) => Promise<Conn>;
   /**
    * Milliseconds after which a side that is not heard of is given up, 10,000 by default. A writer has its frames back
-   * then; a reader's `next()` throws. A network that is away for less is not noticed.
+   * then; a reader's `next()` throws. A network that is away for less is not noticed. Pass the same on both sides: each
+   * sends its signs of life four times in its own.
    */
   readonly timeout?: number;
 }
