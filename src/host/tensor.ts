@@ -241,6 +241,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
       throw new ArgumentError(`${this.name} was not made from a JavaScript buffer.`, { api: "host", fn: "release" });
     }
     const { allocation } = this.grant;
+    this.resource.settleIfOver(); // an earlier release() that threw may only now be able to end
     const live = this.resource.state === "live";
     if (this.resource.held || allocation.peers > Number(live)) {
       throw new AccessError(`${this.name} is held by a promise or shared with another tensor.`, {
