@@ -76,7 +76,7 @@ await Deno.mkdir(asked.out, { recursive: true });
 console.log(`${machine}; ${gpus === 1 ? "one GPU" : `${gpus} GPUs`}; commit ${hash}`);
 
 const done: Done[] = [];
-for (const stage of [1, 2, 3, 4, 5, 6, 7, 8]) {
+for (const stage of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
   await Promise.all(
     steps.filter((step) => step.stage === stage).map(async (step) => {
       const result = await run(step);

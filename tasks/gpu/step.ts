@@ -23,7 +23,7 @@ export interface Step {
   /** Seconds that it may take at most. */
   readonly limit: number;
   /** When it runs: steps of one stage run beside each other, and the stages one after the other. */
-  readonly stage: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+  readonly stage: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
   /** True where it runs only if `--only=` names it: the others fill the time. */
   readonly onlyIfNamed?: true;
   /** Runs it. */

@@ -26,8 +26,8 @@ import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
 
 /**
- * All of it. The rows of CUDA's edges and the bench have the machine to themselves: the rows count the GPU's free memory,
- * of which a context of any other process takes some 500 MiB, and the bench measures. `misuse` comes last: once its
+ * All of it. The rows of CUDA's edges, the bench and what Python shares have the machine to themselves: rows and loans
+ * count the GPU's free memory, of which a context of any other process takes some 500 MiB, and the bench measures. `misuse` comes last: once its
  * kernels had crashed on an H100, OpenGL's draws timed out in every later process (Xid 109, "CTX SWITCH
  * TIMEOUT"; driver 580.159), and OpenCL's tests beside it hung. `machine` is what the rows say of it; `gpus`, how many
  * it has.
@@ -80,7 +80,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       name: "misuse",
       what: "programs that do what they should not",
       limit: 75,
-      stage: 8,
+      stage: 9,
       run: async (job) => runTests(job, await cudaMisuse(), 4),
     },
     {
@@ -131,7 +131,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       name: "ffmpeg",
       what: "FFmpeg's CUDA frames and NVDEC: tests, examples/nvdec-cuda, and bench/ffmpeg_nvdec_bench.ts",
       limit: 150,
-      stage: 6,
+      stage: 7,
       onlyIfNamed: true,
       run: ffmpeg,
     },
@@ -139,7 +139,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       name: "dlpack",
       what: "PyTorch, CuPy and JAX on memory of ours, and ours on theirs: tests, and bench/cuda_python_bench.ts",
       limit: 90,
-      stage: 5,
+      stage: 6,
       onlyIfNamed: true,
       run: dlpack,
     },
@@ -163,7 +163,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       name: "two-gpus",
       what: "what two GPUs share: memory, semaphores, streams, arrays of Python's, and the rings between them",
       limit: 90,
-      stage: 7,
+      stage: 8,
       onlyIfNamed: true,
       run: (job) => twoGpus(job, gpus),
     },
