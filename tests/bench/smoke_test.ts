@@ -55,7 +55,10 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "ucx-frames": ["a TCP socket", "samepage over tcp", "samepage over posix", "C over tcp"],
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
-  ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),
+  "ffmpeg-attach": ["C", "samepage"],
+  "ffmpeg-to-host": ["C", "samepage", "samepage, without its planes", "Deno, the calls alone"],
+  "ffmpeg-hand-over": ["C", "samepage"],
+  "ffmpeg-clip": ["C", "samepage"],
   "ffmpeg-mpeg4": ["in memory of FFmpeg's", "in memory of samepage's"],
   ...Object.fromEntries(["attach", "to-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage"]])),
   ...Object.fromEntries(
