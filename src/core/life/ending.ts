@@ -80,6 +80,7 @@ function advanceAlone(resource: Resource): Obstacle | undefined {
   }
   let next = work.next();
   while (next === undefined && resource.giveBack !== undefined) {
+    resource.onlyReturns = true;
     takeStep(resource, resource.giveBack);
     next = work.next();
   }

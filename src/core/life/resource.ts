@@ -132,6 +132,8 @@ export class Resource extends Printed {
   declare remedy?: string | undefined;
   /** @internal True once `disposeAsync` reports its end to the program. */
   declare awaited?: boolean;
+  /** @internal True once its work is over, and only the commands that return the bytes are in flight. */
+  declare onlyReturns?: boolean;
   /** @internal What has failed, and was not reported yet. */
   failures: readonly Failed[] = NONE_FAILED;
   /** @internal What waits for its work have thrown: its end does not throw that again. */

@@ -51,7 +51,7 @@ export function driveSync(resource: Resource): void {
  * up, or work is unfinished, it waits for nothing.
  */
 export function driveIfOver(resource: Resource): void {
-  if (subtreeOf(resource).some(({ busy }) => busy)) return;
+  if (subtreeOf(resource).some((each) => !each.onlyReturns && each.busy)) return;
   const obstacle = advance(resource);
   if (obstacle instanceof Promise || obstacle?.line.gatesAt(obstacle.mark) !== undefined) return;
   driveSync(resource);
