@@ -398,8 +398,8 @@ export interface ArrayPlace {
   /** What can read and write the memory: the device alone, the host too, both in turn; or unified shared memory. */
   readonly memory: "device" | "host" | "managed" | "unified";
   /**
-   * True where a reference to the memory's owner is held, and the owner has said by itself where it lies: then nobody asks
-   * the kernel whether it can be read and written. An address that a program passes may be wrong.
+   * True if a reference to the memory's owner is held, and the owner itself reported where it lies: then the kernel is not
+   * asked whether it can be read and written. An address that a program passes may be wrong.
    */
   readonly isHeld?: boolean;
 }

@@ -14,7 +14,7 @@ let users = 0;
  * it free one twice. So the last user releases the thread.
  */
 export function usingThread(undo: Undo): void {
-  const native = egl(); // where there is none, nothing is to be released
+  const native = egl(); // without the library, there is nothing to release
   users++;
   undo.push(() => {
     users--;

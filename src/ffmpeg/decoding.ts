@@ -308,7 +308,7 @@ export class Decoding {
     this.calls.assertPassed(code, "avformat_seek_file");
   }
 
-  /** In some formats a seek is a guess: if the first frame after it comes too late, or there is none, it seeks again. */
+  /** In some formats a seek is a guess: if the first frame after it comes too late, or never, it seeks again. */
   async #soughtAgain(frame: Address | undefined): Promise<boolean> {
     if (this.#sought === undefined || this.#cut !== undefined) return false;
     const isLate = frame === undefined || ptsOf(fieldsAt(frame)) > this.#first;

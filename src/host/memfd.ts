@@ -161,7 +161,7 @@ function planesOf(given: FrameInMemfd): Omit<Received, "access"> {
 
 export const MEMFD = "host.memfd";
 
-/** Of longer memfds only the part in use is mapped: their owner need not have the memory that it promises. */
+/** Longer memfds are mapped only where they are used: their owner may not have the memory that it promises. */
 const LONGEST_WHOLE = 2 ** 30;
 
 export interface FileBlock extends Block {

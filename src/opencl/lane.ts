@@ -283,8 +283,8 @@ export class ClLane implements Lane {
   }
 
   /**
-   * The first mark from this one on that has an event: the newest command gets a marker's if there is none. Past the newest
-   * where all has failed.
+   * Returns the first mark from this one on that has an event. If none has, the newest command gets a marker's event. If
+   * all commands have failed, the result lies past the newest.
    */
   #markWithEvent(mark: number): number {
     const at = this.#ring.next(mark, this.newest);

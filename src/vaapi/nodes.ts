@@ -30,7 +30,7 @@ function lookAt(node: string): VaapiNode {
 }
 
 /**
- * The render nodes of this machine, including those that this process cannot open. If there is none, the list has the
+ * The render nodes of this machine, including those that this process cannot open. Without any, the list holds the
  * first possible node, with the reason.
  *
  * @example

@@ -71,7 +71,7 @@ export class Audience<T extends Tensor | Frame> {
     this.#freeIfUnwanted(slot);
   }
 
-  /** Takes back the oldest frame that was announced to no reader, for "drop-oldest"; undefined if there is none. */
+  /** For "drop-oldest": takes back the oldest frame not yet announced; returns undefined if all are announced. */
   takeOldest(): Slot<T> | undefined {
     if (this.#whenFull === "wait") return undefined;
     for (const slot of this.#published) {
@@ -127,7 +127,7 @@ export class Audience<T extends Tensor | Frame> {
         this.#ring,
         beginningOf({ count: this.#slots.length, whenFull: this.#whenFull }),
       );
-      // A frame can be dropped only before it is announced. So a reader is told of one frame, and of more if it asks.
+      // A frame can be dropped only before it is announced. So a reader gets notice of one frame, and of more if it asks.
       const window = this.#whenFull === "wait" ? this.#slots.length : 1;
       reader = new Subscriber<T>(link, window, (error) => this.#lose(reader, error));
     } catch (error) {
@@ -138,7 +138,7 @@ export class Audience<T extends Tensor | Frame> {
       this.#readers.add(reader);
       this.changes.wake();
       // Releases are read when a frame is needed, because waking up for each would cost more than all else. But a reader
-      // that may have one frame at a time has to be told of the next.
+      // that may have one frame at a time needs a notice of the next.
       const event = this.#whenFull === "wait" ? "hang-up" : "read";
       do await reader.link.ready(event, undefined); while (this.#takeAll(reader));
     } catch (error) {

@@ -38,7 +38,7 @@ const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOL
 
 /**
  * A sink that passes frames to other processes in shared memory, with their metadata and times. The transform before it
- * writes them there; if there is none, put {@link copy} before it. Readers come and go; the frames of a reader that dies
+ * writes them there; without a transform, put {@link copy} before it. Readers come and go; the frames of a reader that dies
  * come back.
  *
  * @param rings `FrameRing`, or `ucx.rings()`
