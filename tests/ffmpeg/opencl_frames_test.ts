@@ -4,7 +4,7 @@ import { AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AV_FRAME_DATA_DISPLAYMATRIX } from "
 import { ArgumentError, Frame, host, imageInfo, ledger, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { AV_LOG_INFO } from "../../ffi/avcodec59/constants.ts";
-import type { OpenCLContext, OpenCLImage } from "@samepage/interop/opencl";
+import { OpenCLContext, type OpenCLImage } from "@samepage/interop/opencl";
 import { until } from "../conformance/bytes.ts";
 import { collect } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
@@ -125,14 +125,25 @@ testOpenCL("sound is not a hardware frame", ({ cl, ffmpeg }) => {
   assertStringIncludes(error.message, "a hardware frame is an image, and this is sound");
 });
 
-testOpenCL("a frame of another cl_context is refused, with what to open", ({ ffmpeg }) => {
+testOpenCL("a frame of another cl_context is refused, and taken where ours stands on that", async ({ ffmpeg }) => {
   using other = openOpenCL("pocl");
-  using theirs = FFmpegContext.open({ on: other });
+  await using theirs = FFmpegContext.open({ on: other });
   const device = theirs.avDevice();
   using made = CFrame.hardware(device, "opencl", "gray", 64, 32);
   inC().unreference(device);
+  using from = CFrame.picture("gray", 64, 32);
+  assertEquals(inC().transfer(made.pointer, from.pointer), 0);
   const error = assertThrows(() => ffmpeg.attach(made.pointer), ArgumentError);
   assertStringIncludes(error.hint!, `FFmpegContext.open({ on: OpenCLContext.attach(${other.handle}n) })`);
+  using cl = OpenCLContext.attach(other.handle);
+  await using standing = FFmpegContext.open({ on: cl });
+  using frame = standing.attach(made.pointer) as Frame<OpenCLImage>;
+  const bytes = new Uint8Array(64 * 32);
+  cl.queue.read(frame.planes[0], bytes);
+  assertEquals(bytes[3 * 64 + 5], value("gray", 0, 5, 3));
+  cl.queue.write(frame.planes[0], bytes.fill(7));
+  using back = made.downloaded("gray", 64, 32);
+  assertEquals(inC().pixel(back.pointer, 0, 5, 3), 7);
 });
 
 testOpenCL("a frame goes on to the host, and ends with its context", async ({ cl, ffmpeg, device }) => {
