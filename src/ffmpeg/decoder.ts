@@ -59,7 +59,8 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
   if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
   else checks.nameIn(stream, STREAMS, "stream");
   if (typeof hardware !== "boolean" && hardware !== "required") {
-    throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`);
+    const hint = "The device is that of FFmpegContext.open({ on }).";
+    throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`, hint);
   }
   const about = { stream, from, threads, signal, into, slots, progress };
   if (!hardware) return about;

@@ -17,7 +17,7 @@ import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
-import { decoderOn } from "./hardware_decoder.ts";
+import { decoderOn } from "./codecs.ts";
 import { listenTo, reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import type { DecodeOptions } from "./decoder.ts";

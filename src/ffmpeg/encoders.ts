@@ -3,6 +3,7 @@ import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/cons
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
+import { codecs } from "./codecs.ts";
 import { avutil, checks, coding, struct } from "./library.ts";
 
 /** What a stream is of. */
@@ -12,9 +13,15 @@ const TYPES = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
 
 /** @throws {ArgumentError} if this FFmpeg has none of that name. */
 export function encoderNamed(name: string): Address {
-  const encoder = coding().codec.avcodec_find_encoder_by_name(cString(name));
+  const { codec } = coding();
+  const encoder = codec.avcodec_find_encoder_by_name(cString(name));
   if (encoder !== NULL) return encoder;
-  const hint = "`ffmpeg -encoders` lists those there are.";
+  const known = [...codecs()].filter(({ address, id }) => {
+    return codec.av_codec_is_decoder(address) === 0 && textAt(codec.avcodec_get_name(id)) === name;
+  });
+  const hint = known.length === 0
+    ? "`ffmpeg -encoders` lists those there are."
+    : `What encodes ${name} here: ${known.map((encoder) => textAt(encoder.name)).join(", ")}.`;
   throw checks.wrong("codec", `this FFmpeg has no encoder ${shown(name)}.`, hint, "avcodec_find_encoder_by_name");
 }
 
@@ -36,6 +43,7 @@ export function formatOf(path: string): Address {
 }
 
 const ENDING = "The end of the name says the format: .mkv, .mp4, .png.";
+const OTHER_MEDIUM = "Name an encoder of what you write; sound beside pictures is a stream of its own: { audio: {} }.";
 const MOST_CODECS = "Name another codec, or a file that ends in .mkv, which can have most.";
 
 /** Throws if an encoder does not take such frames, or the file format does not take its output. */
@@ -43,7 +51,7 @@ export function assertTakes(encoder: Address, medium: Medium, format: number, fi
   const { codec, format: { avformat_query_codec } } = coding();
   const { name: text, type, id } = struct.at("AVCodec", encoder);
   const name = textAt(text)!;
-  if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
+  if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`, OTHER_MEDIUM);
   if (avformat_query_codec(file, id, 0) === 0) {
     throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, MOST_CODECS);
   }

@@ -307,7 +307,12 @@ function mediumOf({ type }: FrameInfo): Medium {
 function setTime({ times, step, most }: Stream, { media = {} }: FrameInfo, fields: Fields): void {
   const { nb_samples } = fields;
   if (most > 0 && nb_samples > most) {
-    throw checks.wrong("frame", `expected at most ${most} samples, as the encoder takes them, got ${nb_samples}.`);
+    const hint = "Write parts of it, each a Frame of its own.";
+    throw checks.wrong(
+      "frame",
+      `expected at most ${most} samples, as the encoder takes them, got ${nb_samples}.`,
+      hint,
+    );
   }
   const duration = nb_samples > 0 ? BigInt(nb_samples) : step;
   const [time_base_num, time_base_den] = times.timeBase;

@@ -1,6 +1,18 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_CODEC_CAP_HARDWARE, AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX } from "../../ffi/avcodec59/constants.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
 import { coding, struct } from "./library.ts";
+import type { Structs } from "./versions.ts";
+
+/** All decoders and encoders of this FFmpeg. */
+export function* codecs(): Generator<InMemory<Structs["AVCodec"]>> {
+  const place = new BigUint64Array(1);
+  for (;;) {
+    const address = coding().codec.av_codec_iterate(place);
+    if (address === NULL) return;
+    yield struct.at("AVCodec", address);
+  }
+}
 
 /**
  * Returns FFmpeg's first decoder of a codec that works on a device of an API, once it has one; NULL if no decoder does. For
@@ -8,15 +20,11 @@ import { coding, struct } from "./library.ts";
  * they end where it does not take a stream.
  */
 export function decoderOn(api: number, codecId: number): Address {
-  const { codec } = coding();
-  const place = new BigUint64Array(1);
-  for (;;) {
-    const decoder = codec.av_codec_iterate(place);
-    if (decoder === NULL) return NULL;
-    if (codec.av_codec_is_decoder(decoder) === 0) continue;
-    const { id, capabilities } = struct.at("AVCodec", decoder);
-    if (id === codecId && (capabilities & AV_CODEC_CAP_HARDWARE) === 0 && worksOn(decoder, api)) return decoder;
-  }
+  const found = codecs().find(({ address, id, capabilities }) => {
+    const isDecoder = id === codecId && coding().codec.av_codec_is_decoder(address) !== 0;
+    return isDecoder && (capabilities & AV_CODEC_CAP_HARDWARE) === 0 && worksOn(address, api);
+  });
+  return found?.address ?? NULL;
 }
 
 function worksOn(decoder: Address, api: number): boolean {
