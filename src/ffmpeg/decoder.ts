@@ -12,6 +12,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { NativeSource } from "../core/tensors/native_source.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { adoptedFrame, adoptedSurface } from "./attached.ts";
+import { MEDIA_TYPES } from "./codecs.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Decoded, Decoding } from "./decoding.ts";
 import { fieldsAt } from "./fields.ts";
@@ -45,7 +46,6 @@ export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<
   readonly progress?: boolean;
 }
 
-const STREAMS = { video: true, audio: true };
 const MOST = { stream: 2 ** 31 - 1, threads: 1024 };
 const NAMES: Names<DecodeOptions> = {
   ...{ stream: true, from: SECONDS, threads: integer(0, MOST.threads), signal: SIGNAL },
@@ -57,7 +57,7 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
   const { stream = "video", from = 0, threads = 0, signal, into, progress = false } = given;
   const slots = slotsIn(given, checks);
   if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
-  else checks.nameIn(stream, STREAMS, "stream");
+  else checks.nameIn(stream, MEDIA_TYPES, "stream");
   if (typeof hardware !== "boolean" && hardware !== "required") {
     const hint = "The device is that of FFmpegContext.open({ on }).";
     throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`, hint);

@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
+import { AV_PKT_FLAG_CORRUPT } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
@@ -13,11 +13,11 @@ import { type Undo, unwind } from "../core/life/undo.ts";
 import { callbackAddress, CallbackWords } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
 import { Progress } from "../core/progress.ts";
+import { decoderOn, MEDIA_TYPES } from "./codecs.ts";
 import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
-import { decoderOn } from "./codecs.ts";
 import { listenTo, reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import type { DecodeOptions } from "./decoder.ts";
@@ -31,8 +31,6 @@ export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" 
   /** The device that decodes, where it can. */
   readonly on?: { readonly device: Hardware; readonly isRequired: boolean };
 }
-
-const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
 
 /** Words of the memory that calls on other threads use, and that outlives a Worker: see takeCallbackMemory(). */
 const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
@@ -234,7 +232,7 @@ export class Decoding {
     const { stream } = this.#asked;
     const index = typeof stream === "number"
       ? stream
-      : coding().format.av_find_best_stream(this.#context, WANTED[stream], -1, -1, null, 0);
+      : coding().format.av_find_best_stream(this.#context, MEDIA_TYPES[stream], -1, -1, null, 0);
     if (index !== AVERROR_STREAM_NOT_FOUND) this.calls.assertPassed(index, "av_find_best_stream");
     const found = streams[index];
     if (found?.info.type === "video" || found?.info.type === "audio") return found;

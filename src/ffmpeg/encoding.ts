@@ -20,7 +20,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
 import { referring } from "../media/given.ts";
 import type { FFmpegContext } from "./context.ts";
-import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./encoders.ts";
+import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./codecs.ts";
 import { type Fields, fieldsAt, freed } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
