@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { literal, type Names } from "../core/argument.ts";
 import { BOOLEAN, integer, SECONDS, SIGNAL } from "../core/checks.ts";
 import { ArgumentError, reasonOf } from "../core/errors.ts";
-import { type FileSource, openSource } from "../core/file_source.ts";
+import type { FileSource } from "../core/file_source.ts";
 import { withMoment } from "../core/layout/frame_info.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -81,8 +81,6 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   readonly resource: Resource;
   readonly #context: FFmpegContext;
   readonly #decoding: Decoding;
-  readonly #fd: number;
-  #opening: Promise<MediaInfo> | undefined;
   readonly #frames: NativeSource<Address, Frame<T>>;
 
   /** Made by a context. */
@@ -91,11 +89,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     context.resource.assertLive();
     const asked = decodedIn(options, context.name, on);
     this.#context = context;
-    const made = allOrNothing("opening a source", (undo) => {
-      const fd = openSource("ffmpeg", source, undo);
-      return { fd, decoding: new Decoding(context.resource, asked, undo) };
-    });
-    [this.#fd, this.#decoding] = [made.fd, made.decoding];
+    this.#decoding = allOrNothing("opening a source", (undo) => new Decoding(context.resource, source, asked, undo));
     this.resource = this.#decoding.calls.resource;
     this.#frames = new NativeSource({
       ...{ source: this, again: ["ffmpeg", "Call ffmpeg.decode() again."] },
@@ -118,7 +112,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
    * @throws {InteropError} if this FFmpeg has no decoder for it.
    */
   info(): Promise<MediaInfo> {
-    return this.#opening ??= this.#decoding.open(this.#fd);
+    return this.#decoding.open();
   }
 
   /**
