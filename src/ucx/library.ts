@@ -44,10 +44,6 @@ export const ucp: () => UCP = keptLibrary<UCP>({
 
 const HINTS: ReadonlyMap<number, string> = new Map([
   [
-    status.UCS_ERR_NO_DEVICE,
-    "No transport is left: UcxContext.open() without options takes all that this machine has.",
-  ],
-  [
     status.UCS_ERR_UNREACHABLE,
     "Both sides need a transport in common. The other side listens on its loopback device unless it passes devices.",
   ],
