@@ -1,3 +1,6 @@
+/** How long a process may take to end. */
+const PATIENCE_MS = 20_000;
+
 /** Another process of these tests, which is asked by lines, and replies by lines. */
 export class Child implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
@@ -34,10 +37,12 @@ export class Child implements AsyncDisposable {
     this.#child.kill(signal);
   }
 
-  /** Ends its input, and waits for its end, which may have come before. */
+  /** Ends its input, and waits for its end, which may have come before. One that hangs is killed: a test failed meanwhile. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const late = setTimeout(() => this.signal("SIGKILL"), PATIENCE_MS);
     await this.#input.close().catch(() => {});
     await this.#output.cancel();
     await this.#child.status;
+    clearTimeout(late);
   }
 }
