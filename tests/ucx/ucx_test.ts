@@ -1,9 +1,10 @@
 // Both sides in one process: what a share and a connection do, hold and give back.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, host, ledger, NativeCallError } from "../../mod.ts";
+import { ArgumentError, DisposedError, host, ledger, MapperGraph, NativeCallError } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { Level, openFds } from "../gc.ts";
+import { HERE, open as openDevice } from "../opencl/help.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
 
 /** What stays of a context that has given up a process which hangs. */
@@ -118,6 +119,27 @@ ucxTest("a ticket of which any byte was changed is refused", () => {
     assertThrows(() => ucx.connect(ticket.subarray(0, i)), ArgumentError, "ticket:");
   }
 });
+
+for (const platform of HERE) {
+  ucxTest(`memory of ${platform}'s device is refused, and shared once it is mapped to the host`, async () => {
+    await using ucx = UcxContext.open({ transports: ["tcp"] });
+    using cl = openDevice(platform);
+    using graph = new MapperGraph([host, cl]);
+    using there = cl.allocate({ shape: [4096], dtype: "u8" });
+    cl.queue.fill(there, 7);
+    const error = assertThrows(() => ucx.share([there]), ArgumentError, "UCX cannot use");
+    assertEquals([error.argument, error.hint?.startsWith("Map it to the host")], ["tensors[0]", true]);
+    await using seen = graph.map(there, host, { access: "read", copy: "allow" });
+    await using share = ucx.share([seen]);
+    await using remote = ucx.connect(share.ticket);
+    await using here = host.allocate({ shape: [4096], dtype: "u8" });
+    await remote.tensors[0].get(here);
+    assert(here.view().every((value) => value === 7));
+    assertEquals(seen.route.bytesMoved, seen.route.steps[0].transfer === "alias" ? 0 : 4096);
+    await remote[Symbol.asyncDispose]();
+    await share[Symbol.asyncDispose]();
+  });
+}
 
 /** By hand: SAMEPAGE_CONNECTS=10000. */
 const CONNECTS = Number(Deno.env.get("SAMEPAGE_CONNECTS") ?? 40);
