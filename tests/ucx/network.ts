@@ -23,10 +23,12 @@ async function run(...[program, ...args]: readonly string[]): Promise<boolean> {
 /** A switch, and machines: the first has the address 10.83.7.1. */
 export class Network implements AsyncDisposable {
   readonly machines: readonly string[];
-  readonly #switch = `samepage-${Deno.pid}-switch`;
+  readonly #switch: string;
 
   constructor(count: number) {
-    this.machines = Array.from({ length: count }, (_, i) => `samepage-${Deno.pid}-${i + 1}`);
+    const name = `samepage-${crypto.randomUUID().slice(0, 8)}`;
+    this.#switch = `${name}-switch`;
+    this.machines = Array.from({ length: count }, (_, i) => `${name}-${i + 1}`);
   }
 
   /** Returns what the kernel did not permit. */

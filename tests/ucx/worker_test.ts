@@ -134,3 +134,21 @@ ucxTest("ring: each request is given back, those of messages that are dropped to
   });
   assertEquals(left.size, 0);
 });
+
+ucxTest("ring: both sides register their frames with UCX once", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 2, "wait", LARGE);
+  await using reader = await open(rings, path);
+  await ring.joined();
+  let registered = 0;
+  const counting = (own: UCP): Partial<UCP> => ({ ucp_mem_map: (...of) => (registered++, own.ucp_mem_map(...of)) });
+  await replaced(counting, async () => {
+    for (let i = 1; i <= 10; i++) {
+      await publish(ring, i);
+      (await reader.next())![Symbol.dispose]();
+    }
+  });
+  assertEquals(registered, 0);
+});
