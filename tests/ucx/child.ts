@@ -1,5 +1,5 @@
 /** How long a process may say nothing, and how long it may take to end: one that hangs is killed, so that its test fails. */
-const [SILENCE_MS, END_MS] = [180_000, 20_000];
+const [SILENCE_MS, END_MS] = [400_000, 20_000];
 
 /** Another process of these tests, which is asked by lines, and replies by lines. */
 export class Child implements AsyncDisposable {
