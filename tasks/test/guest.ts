@@ -11,8 +11,8 @@ import { readJUnit, type Report } from "../report.ts";
 import { kernelRelease } from "../setup/kernel.ts";
 import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts";
 
-/** Beside those that every guest has: dumb buffers, and fences that a test can hold back. */
-const MODULES = ["vgem"];
+/** Beside those that every guest has: dumb buffers, fences that a test can hold back, and networks that lose packets. */
+const MODULES = ["vgem", "bridge", "veth", "sch_netem"];
 /** What runs in a guest with a GPU, without those modules: the tests in a folder, and the suite on the edges of some APIs. */
 const ON_GPU = { folder: "tests/guest/gpu/", apis: ["vaapi"] };
 /** Seconds for all that runs in a guest, several times what it takes on a machine with nothing else to do. */

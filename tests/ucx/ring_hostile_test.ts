@@ -5,7 +5,9 @@ import { NULL } from "../../ffi/address.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { host, NativeCallError } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
-import { encodedNotice, isEnd, NOTICES } from "../../src/channel/ring/notice.ts";
+import { NO_FDS } from "../../src/channel/packet.ts";
+import { encodedFacts } from "../../src/channel/ring/facts.ts";
+import { encodedNotice, isEnd, noticeOf, NOTICES } from "../../src/channel/ring/notice.ts";
 import { opened } from "../../src/ucx/context.ts";
 import type { Conn } from "../../src/ucx/mod.ts";
 import { assertKnown, helloIn, secretOf } from "../../src/ucx/ring/handshake.ts";
@@ -84,6 +86,19 @@ ucxTest(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes wha
     }
   }, described(frame, "frame"));
   assert(count > COUNT / 2, `${count}`);
+});
+
+Deno.test(`noticeOf() refuses ${COUNT} mutated notices, or reads what is whole`, () => {
+  using frame = host.allocateFrame({ ...INFO, media: { duration: 40n } });
+  frame.metadata.add("detections", { boxes: [1, 2, 3, 4], name: "cat" });
+  const facts = encodedFacts(frame);
+  const whole = encodedNotice(NOTICES.published, { index: 1, sequence: 2 ** 40 + 3, timestamp: 5n, facts });
+  const read = noticeOf([NOTICES.published]);
+  const count = refused((bytes) => {
+    const { kind, index, sequence } = read(new DataView(bytes.buffer), bytes.length, NO_FDS);
+    assert(kind === NOTICES.published && index < 2 ** 32 && Number.isSafeInteger(sequence), `${sequence}`);
+  }, whole);
+  assert(count > COUNT / 4, `${count}`);
 });
 
 /** A connection on which something between changes what is read or written, one message in a few. */
