@@ -5,7 +5,8 @@ import { edgesOf } from "../core/graph/port_mapper.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
 import { KNOWN_EDGES } from "./known_edges.ts";
-import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
+import { attempt, type Finding, type Report, type Versions } from "./report.ts";
+import { withPackages } from "./packages.ts";
 import { permissionsOf } from "./permissions.ts";
 import { CUDA } from "./cuda/mod.ts";
 import { DMABUF } from "./dmabuf/mod.ts";
@@ -78,7 +79,7 @@ export function doctor(options: DoctorOptions = {}): Report {
   const how = { proofs, opened: new DisposableStack() };
   const examined: Examined[] = [];
   for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
-  const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
+  const apis = withPackages(examined.map(({ report }, i) => ({ ...report, variables: variablesOf(APIS[i]) })));
   const nodes = examined.flatMap((it) => it.nodes);
   const mappers = edgesOf(new Set(nodes.map(({ target }) => target.context)), KNOWN_EDGES);
   const edges = attempt(findings, () => examineEdges(nodes, mappers, how, apis));
