@@ -20,6 +20,7 @@ export interface ValueInfo {
 export interface Values {
   /** The objects' kind in the ledger. */
   readonly kind: string;
+  /** The runtime's element types. */
   readonly elements: Elements;
   /** Makes an object over dense elements at an address. */
   over(address: Address, type: number, shape: readonly number[], byteLength: number): Address;
