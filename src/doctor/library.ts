@@ -23,7 +23,7 @@ export function examineLibrary(api: string, open: () => unknown, symbol: string,
   };
 }
 
-/** A file and its package, as far as they can be found out. */
+/** A file and its package, if they can be found. */
 export function located(file: () => string | undefined): { readonly file?: string; readonly package?: string } {
   let path: string | undefined;
   try {
@@ -36,7 +36,7 @@ export function located(file: () => string | undefined): { readonly file?: strin
   return { file: path, ...(owner === undefined ? {} : { package: owner }) };
 }
 
-/** Asks for one value. A failure becomes the fact's problem; an undefined value makes no fact. */
+/** Queries one value. A failure becomes the fact's problem; an undefined value makes no fact. */
 export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] {
   try {
     const value = ask();
