@@ -86,7 +86,7 @@ export class ReallocatedError extends InteropError {
   /** A tensor over the result; undefined if the context was disposed too, and OpenCV's memory with it. */
   declare readonly result: OpenCVTensor | undefined;
 
-  /** @param name the name of the mapped tensor */
+  /** Made at the end of a map. @param name the name of the mapped tensor */
   constructor(name: string, result: OpenCVTensor | undefined) {
     const where = result === undefined ? "OpenCV's own, and is gone with its context" : `${result.name} (error.result)`;
     super(`OpenCV reallocated ${name}: the result is in ${where}, and not in the bytes that were mapped.`, {
