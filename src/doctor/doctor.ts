@@ -50,19 +50,19 @@ const checks = new Checks("doctor");
 /** Options of {@link doctor}. */
 export interface DoctorOptions {
   /**
-   * Runs the proofs that show which memory a device uses in place; true by default. They take about a second for each
-   * device that does not. Without them, nothing that needs a proof counts as an alias. With them, OpenCV is asked for
-   * its own OpenCL device, which it then keeps until the process ends, as after its first UMat.
+   * Runs the experiments that prove which memory a device uses in place; true by default. They take about a second for each
+   * device that does not. Without them, nothing that needs a proof counts as an alias. With them, OpenCV chooses its own
+   * OpenCL device, which it then keeps until the process ends, as after its first UMat.
    */
   readonly proofs?: boolean;
 }
 
 /**
- * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not
- * throw for findings, and disposes all it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what
- * other permissions would show.
+ * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not throw for
+ * findings, and disposes everything that it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what other
+ * permissions would show.
  *
- * @throws {ArgumentError} for options that are wrong.
+ * @throws {ArgumentError} for wrong options.
  *
  * @example
  * ```ts

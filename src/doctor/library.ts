@@ -23,7 +23,7 @@ export function examineLibrary(api: string, open: () => unknown, symbol: string,
   };
 }
 
-/** A file, where it can be found out. */
+/** A file, if it can be found. */
 export function located(file: () => string | undefined): { readonly file?: string } {
   try {
     const path = file();
@@ -33,7 +33,7 @@ export function located(file: () => string | undefined): { readonly file?: strin
   }
 }
 
-/** Asks for one value. A failure becomes the fact's problem; an undefined value makes no fact. */
+/** Queries one value. A failure becomes the fact's problem; an undefined value makes no fact. */
 export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] {
   try {
     const value = ask();
