@@ -243,6 +243,8 @@ for (
     ["a frame that it does not have", notice(NOTICES.released, 1, 1)],
     ["a frame that there is not", notice(NOTICES.released, 99, 1)],
     ["another turn", notice(NOTICES.released, 0, 2)],
+    ["a frame twice in one message", [...notice(NOTICES.released, 0, 1), ...notice(NOTICES.released, 0, 1)]],
+    ["a frame and a half", [...notice(NOTICES.released, 0, 1), ...notice(NOTICES.released, 1, 2).slice(12)]],
     ["another kind", notice(9, 0, 1)],
     ["a frame that is published", notice(NOTICES.published, 0, 1)],
     ["too few bytes", new Uint8Array(5)],
@@ -259,7 +261,7 @@ for (
       await using reader = await open(rings, path);
       await ring.joined();
       await publish(ring, 1);
-      await sending(() => bytes, async () => (await reader.next())![Symbol.dispose]());
+      await sending(() => Uint8Array.from(bytes), async () => (await reader.next())![Symbol.dispose]());
       for (let i = 2; i <= 4; i++) await publish(ring, i);
       await until(() => ring.readers === 0, "no reader");
     });
@@ -274,7 +276,7 @@ for (
     await using ring = create(rings, path, 2);
     await using reader = await open(rings, path);
     await ring.joined();
-    await sending(() => bytes, async () => void await publish(ring, 1));
+    await sending(() => Uint8Array.from(bytes), async () => void await publish(ring, 1));
     await assertRejects(() => reader.next(), MessageError);
     assertEquals(reader.resource.isLive, false);
     await until(() => ring.readers === 0, "no reader");

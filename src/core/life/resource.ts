@@ -323,9 +323,20 @@ export class Resource extends Printed {
 
   /** Ends it without blocking the event loop, or waits for an end that has begun. @throws like {@link dispose}. */
   async disposeAsync(): Promise<void> {
+    const ending = this.disposeSoon();
+    if (ending !== undefined) await ending;
+  }
+
+  /** The same; undefined where there is nothing to wait for: then it has ended. @throws like {@link dispose}. */
+  disposeSoon(): Promise<void> | undefined {
     begin(this);
     this.awaited = true;
-    if (advance(this) !== undefined) await drive(this);
+    if (advance(this) !== undefined) return this.#driven();
+    raiseFailures(this);
+  }
+
+  async #driven(): Promise<void> {
+    await drive(this);
     raiseFailures(this);
   }
 

@@ -22,8 +22,8 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly info?: FrameInfo | undefined;
   /** The facts that its description has besides, of this frame of a stream alone. */
   readonly moment?: MediaFacts | undefined;
-  /** Its metadata; left out, that of the frame it was mapped from. */
-  readonly metadata?: Metadata | undefined;
+  /** Its metadata, or what makes it once it is asked for; left out, that of the frame it was mapped from. */
+  readonly metadata?: Metadata | (() => Metadata) | undefined;
   /** The native object that it is, where it is one. */
   readonly handle?: bigint | undefined;
   /** Where the planes lie, for `ports.tensor`; or what makes them: their resources have the frame's as owner. */
@@ -64,7 +64,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   readonly #kind: FrameInfo | undefined;
   readonly #moment: MediaFacts | undefined;
   #info: FrameInfo | undefined;
-  #metadata: Metadata | undefined;
+  #metadata: Metadata | (() => Metadata) | undefined;
   #planes: readonly P[] = NO_PLANES;
   /** Where they lie, where that is known without them. */
   readonly #placed: readonly PlacedPlane[] | undefined;
@@ -97,7 +97,13 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
 
   /** What is known of it besides its bytes. It is shared with the frame that it was mapped from. */
   get metadata(): Metadata {
-    return this.#metadata ??= this.parent instanceof Frame ? this.parent.metadata : new Metadata();
+    const made = typeof this.#metadata === "function" ? this.#metadata() : this.#metadata;
+    return this.#metadata = made ?? (this.parent instanceof Frame ? this.parent.metadata : new Metadata());
+  }
+
+  /** The same, or undefined where it is still to be made, so that no one has changed it. For mappers. */
+  get metadataIfMade(): Metadata | undefined {
+    return typeof this.#metadata === "function" ? undefined : this.metadata;
   }
 
   /**

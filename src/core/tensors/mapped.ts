@@ -365,6 +365,12 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     unregister(this.resource);
     return this.resource.disposeAsync();
   }
+
+  /** The same; undefined where there is nothing to wait for: then it has ended. For mappers. */
+  disposeSoon(): Promise<void> | undefined {
+    unregister(this.resource);
+    return this.resource.disposeSoon();
+  }
 }
 
 function addFences(work: Work, fences: Fence[]): void {

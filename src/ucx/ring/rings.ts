@@ -169,11 +169,11 @@ export class UcxRings extends Printed {
         throw badMessage("planes", "frames of one ring lie in several ways.");
       }
       const { tags } = hello;
-      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms };
+      const together = whenFull === "wait" ? Math.max(1, count >> 1) : 1;
+      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms, together };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
-      const fetch: Joined<T>["fetch"] = (places, signal) => link.bring(places, signal);
-      return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
+      return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch: link };
     }, undo);
     try {
       await joined.link.met(signal);
