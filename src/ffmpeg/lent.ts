@@ -9,7 +9,7 @@ import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import { stridesIn } from "../media/given.ts";
 import { formats, RANGES, SAMPLES } from "./formats.ts";
-import { type Fields, freed, type SpareFrames } from "./fields.ts";
+import type { Fields, SpareFrames } from "./fields.ts";
 import { CODED_FIELDS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
@@ -27,7 +27,8 @@ export function isLent(buffer: Address): boolean {
 export function lend(spares: SpareFrames, frame: Frame, access: Access, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
   const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
-  const place = hardware === undefined ? placeInMemory(frame.described.planes) : undefined;
+  const { planes } = frame.described;
+  const linesizes = hardware === undefined ? stridesIn(checks, planes, "an AVFrame") : undefined;
   return loans.lend<Address>(frame, access, (blocks, undo) => {
     const fields = spares.take();
     undo.push(() => spares.give(fields));
@@ -36,9 +37,10 @@ export function lend(spares: SpareFrames, frame: Frame, access: Access, hardware
     fields.format = hardware?.format ?? format;
     writeFacts(fields, info);
     addSideData(from, frame.metadata);
-    place?.(view);
+    if (linesizes !== undefined) writePlaces(view, planes, linesizes);
     const first = hardware === undefined ? 0 : hardware.write(fields, frame, format);
-    for (const [i, { planes, callback, data }] of blocks.entries()) {
+    for (let i = 0; i < blocks.length; i++) {
+      const { planes, callback, data } = blocks[i];
       // Only a surface's API has an address for it: the buffer stands for it.
       const [start, end] = hardware === undefined ? endsOf(planes) : [data, data + 1n];
       const flag = writes(access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
@@ -47,26 +49,18 @@ export function lend(spares: SpareFrames, frame: Frame, access: Access, hardware
     }
     const own = made(fns.av_frame_alloc(), "av_frame_alloc");
     fns.av_frame_move_ref(own, from);
-    undo.pop(); // its references are gone
-    spares.give(fields);
-    undo.push(() => freed(own));
+    spares.giveCleared(fields);
     return own;
   });
 }
 
-/**
- * Makes the function that writes the places of planes into an AVFrame.
- * @throws {LayoutError} for planes that no AVFrame has.
- */
-function placeInMemory(planes: readonly DescribedPlane[]): (view: DataView<ArrayBuffer>) => void {
-  const linesizes = stridesIn(checks, planes, "an AVFrame");
-  return (view) => {
-    const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
-    for (const [i, { address }] of planes.entries()) {
-      view.setBigUint64(data.offset + 8 * i, address!, true);
-      view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
-    }
-  };
+/** Writes where planes lie. */
+function writePlaces(view: DataView, planes: readonly DescribedPlane[], linesizes: readonly number[]): void {
+  const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
+  for (let i = 0; i < planes.length; i++) {
+    view.setBigUint64(data.offset + 8 * i, planes[i].address!, true);
+    view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
+  }
 }
 
 /** Describes a frame in an AVFrame, except for its format. */
