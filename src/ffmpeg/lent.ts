@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { CODED_FACTS, codeOf } from "../core/layout/facts.ts";
-import type { AudioInfo, FrameInfo } from "../core/layout/frame_info.ts";
+import type { AudioInfo, FrameInfo, MediaFacts } from "../core/layout/frame_info.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { DescribedPlane } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -63,14 +63,13 @@ function writePlaces(view: DataView, planes: readonly DescribedPlane[], linesize
   }
 }
 
-/** Describes a frame in an AVFrame, except for its format. */
+/** Describes a frame in a new AVFrame, which has FFmpeg's numbers for what is unknown, except for its format. */
 function writeFacts(fields: Fields, info: FrameInfo): void {
-  const { media = {} } = info;
-  const { pts, duration = 0n, timeBase: [time_base_num, time_base_den] = [0, 1], keyFrame = true } = media;
+  const { media = NO_FACTS } = info;
+  const { pts, duration, timeBase, sampleAspect, keyFrame = true } = media;
   if (pts !== undefined) fields.pts = pts;
-  fields.duration = duration;
-  fields.time_base_num = time_base_num;
-  fields.time_base_den = time_base_den;
+  if (duration !== undefined) fields.duration = duration;
+  if (timeBase !== undefined) [fields.time_base_num, fields.time_base_den] = timeBase;
   fields.key_flags = keyFrame ? avutil().structs.keyFrame : 0;
   if (info.type === "audio") {
     fields.channels = info.channels;
@@ -80,15 +79,18 @@ function writeFacts(fields: Fields, info: FrameInfo): void {
   }
   const pixels = checks.pixelsIn(info, "frame");
   const { width, height, colour } = pixels;
-  [fields.aspect_num, fields.aspect_den] = media.sampleAspect ?? [0, 1];
+  if (sampleAspect !== undefined) [fields.aspect_num, fields.aspect_den] = sampleAspect;
   fields.width = width;
   fields.height = height;
   if (colour?.range !== undefined) fields.color_range = RANGES[colour.range];
+  if (media === NO_FACTS && colour === undefined) return; // to look for each fact takes as long as all else here
   for (const fact of CODED_FACTS) {
     const code = codeOf(fact, pixels);
     if (code !== undefined) fields[CODED_FIELDS[fact]] = code;
   }
 }
+
+const NO_FACTS: MediaFacts = {};
 
 function sampleFormatOf({ format: dtype, layout, channels }: AudioInfo): number {
   const format = SAMPLES.entries().find(([, [type, form]]) => type === dtype && form === layout)?.[0];

@@ -162,6 +162,8 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   readonly #edge: string;
   /** What the ledger counts an export as, and an import. Texts that are put together at each map would be hashed anew. */
   readonly #kinds: { readonly out: string; readonly into: string };
+  /** What `prepare` has looked up for the `probe` behind it. Not kept for longer, because an edge may outlive contexts. */
+  #ends: Between<What> | undefined;
 
   constructor(from: string, to: string, by: Manner<What>) {
     this.from = from;
@@ -173,7 +175,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   }
 
   prepare(source: Described, target: Target): void {
-    const ends = endsOf(this.#by, source.target, target);
+    const ends = this.#ends = endsOf(this.#by, source.target, target);
     // No port is asked about memory that a side refuses: an image port may expect what a tensor does not have.
     if (!ends.findsOut || refuse(this.#by, source, source.access, ends) !== undefined) return;
     preparePairs(this, ends, this.#by.subjectOf(source));
@@ -182,7 +184,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortStep<What> | Refusal {
     const by = this.#by;
     const edge = this.#edge;
-    const ends = endsOf(by, source.target, target);
+    const ends = this.#takeEnds(source.target, target) ?? endsOf(by, source.target, target);
     const known = waits.length === 0 && areOpen(ends) ? ends.stepForAll : undefined;
     const stepped = known ?? this.#stepped(source, access, waits, ends);
     if ("reason" in stepped) return { edge, ...stepped };
@@ -190,6 +192,12 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     const bytesMoved = moves === 0 ? 0 : moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
     const result = new Described(target, access, by.planesIn(source, transfer, pair), source.info);
     return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, pair };
+  }
+
+  #takeEnds(from: Target, to: Target): Between<What> | undefined {
+    const ends = this.#ends;
+    this.#ends = undefined;
+    return ends?.from === from && ends.to === to ? ends : undefined;
   }
 
   #stepped(
