@@ -140,8 +140,11 @@ function askOnce(
   if (typeof probed !== "object" || probed === null) throw rubbish(mapper, "probe", probed);
   if (!isStep(probed)) return probed;
   if (!(probed.result instanceof Described)) throw rubbish(mapper, "probe", probed.result);
-  if (probed.result.target === target) return probed;
-  return { edge: edgeOf(mapper), reason: `it leads to a target other than ${target.context.name}.` };
+  return probed.result.target === target ? probed : refuseAstray(mapper, target);
+}
+
+function refuseAstray(mapper: Mapper, { context }: Target): Refusal {
+  return { edge: edgeOf(mapper), reason: `it leads to a target other than ${context.name}.` };
 }
 
 /**

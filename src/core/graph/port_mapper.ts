@@ -189,7 +189,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     const stepped = known ?? this.#stepped(source, access, waits, ends);
     if ("reason" in stepped) return { edge, ...stepped };
     const { pair, transfer, hostWait, waitReason, evidence, moves } = stepped; // a spread would take as long as all else here
-    const bytesMoved = moves === 0 ? 0 : moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
+    const bytesMoved = moves === 0 ? 0 : moves * bytesOf(by, source, access);
     const result = new Described(target, access, by.planesIn(source, transfer, pair), source.info);
     return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, pair };
   }
@@ -217,14 +217,22 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   }
 
   map(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
+    const { kind, stage } = job.step.pair.out;
+    const to = portsOf(target)!;
+    const isAlone = stage === undefined && to.line === undefined;
+    if (isAlone && isAddressed(portsOf(source.target)!, kind) && isAddressed(to, kind)) {
+      return inPlace(source, target, job);
+    }
+    return this.#imported(source, target, job);
+  }
+
+  #imported(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
     const by = this.#by;
     const { described } = source;
     const { access } = job.grants[0];
     const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.step.pair;
     const from = portsOf(source.target)!;
     const to = portsOf(target)!;
-    const isAlone = stage === undefined && to.line === undefined;
-    if (isAlone && isAddressed(from, kind) && isAddressed(to, kind)) return inPlace(source, target, job);
     const leaving: Leaving = stage === undefined
       ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
@@ -274,6 +282,11 @@ function refusesNone<What extends Subject>(by: Manner<What>, { from, to }: Betwe
 /** True unless one side was disposed. */
 function areOpen({ from, to }: Between<never>): boolean {
   return from.context.resource?.isLive !== false && to.context.resource?.isLive !== false;
+}
+
+/** The bytes that one side moves, there and back. */
+function bytesOf<What extends Subject>(by: Manner<What>, source: Described, access: Access): number {
+  return by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
 }
 
 /** The function that the edge would call, if the backend left it out. */

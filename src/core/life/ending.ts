@@ -251,6 +251,7 @@ function takeFailuresOf(ended: Resource, resource: Resource): void {
 }
 
 export function raiseFailures(resource: Resource, doing: string = "disposing"): void {
+  if (resource.failures === NONE_FAILED && !resource.work.mayHaveFailed) return;
   const failures = takeFailures(resource);
   if (failures.length > 0) throwAll(failures.map(({ error }) => error), `${doing} ${resource.name}`);
 }
