@@ -184,7 +184,10 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortStep<What> | Refusal {
     const by = this.#by;
     const edge = this.#edge;
-    const ends = this.#takeEnds(source.target, target) ?? endsOf(by, source.target, target);
+    const prepared = this.#ends;
+    this.#ends = undefined;
+    const isFor = prepared?.from === source.target && prepared.to === target;
+    const ends = isFor ? prepared : endsOf(by, source.target, target);
     const known = waits.length === 0 && areOpen(ends) ? ends.stepForAll : undefined;
     const stepped = known ?? this.#stepped(source, access, waits, ends);
     if ("reason" in stepped) return { edge, ...stepped };
@@ -192,12 +195,6 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     const bytesMoved = moves === 0 ? 0 : moves * bytesOf(by, source, access);
     const result = new Described(target, access, by.planesIn(source, transfer, pair), source.info);
     return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, pair };
-  }
-
-  #takeEnds(from: Target, to: Target): Between<What> | undefined {
-    const ends = this.#ends;
-    this.#ends = undefined;
-    return ends?.from === from && ends.to === to ? ends : undefined;
   }
 
   #stepped(

@@ -156,16 +156,14 @@ export class Resource extends Printed {
     if (origin !== undefined) this.origin = origin;
     this.#parts = parts;
     for (let i = 0; i < parts.length; i++) adopt(this, parts[i]);
-    for (let i = 0; i < grants.length; i++) this.#take(grants[i]);
+    for (let i = 0; i < grants.length; i++) {
+      grants[i].resource = this;
+      if (grants[i].isOwner) this.work.owners = grants;
+      const lender = grants[i].loan?.parent?.resource;
+      if (lender !== undefined) adopt(lender, this);
+    }
     if (owners === undefined) return;
     for (let i = 0; i < owners.length; i++) if (owners[i] !== undefined) adopt(owners[i]!, this);
-  }
-
-  #take(grant: Grant): void {
-    grant.resource = this;
-    if (grant.isOwner) this.work.owners = this.grants;
-    const lender = grant.loan?.parent?.resource;
-    if (lender !== undefined) adopt(lender, this);
   }
 
   /** Its name, and whether it has ended. */
