@@ -219,20 +219,22 @@ export class Resource extends Printed {
 
   /** Throws a {@link DisposedError} unless it is live, and an {@link AccessError} if it was taken over. */
   assertLive(): void {
+    if (this.state !== "live" || this.takenBy !== undefined) throw this.#whyUnusable();
+  }
+
+  #whyUnusable(): DisposedError | AccessError {
     if (this.state === "live") {
-      if (this.takenBy === undefined) return;
-      throw new AccessError(`${this.name} can no longer be used: ${this.takenBy} has taken it over.`, {
-        api: "core",
-      });
+      const what = `${this.name} can no longer be used: ${this.takenBy} has taken it over.`;
+      return new AccessError(what, { api: "core" });
     }
     const { name, ending, endedBy } = this;
     const what = endedBy === undefined ? `${name} was ${ending}.` : `${name} was ${ending} with ${endedBy}.`;
     if (ending !== "disposed") {
-      throw new DisposedError(what, { api: "core", hint: "Use it before that, or a new one." });
+      return new DisposedError(what, { api: "core", hint: "Use it before that, or a new one." });
     }
-    if (endedBy === undefined) throw new DisposedError(what, { api: "core" });
+    if (endedBy === undefined) return new DisposedError(what, { api: "core" });
     const hint = `Keep ${endedBy} until the last use of all that depends on it.`;
-    throw new DisposedError(what, { api: "core", hint });
+    return new DisposedError(what, { api: "core", hint });
   }
 
   /** The same of it and of its parts, each of which may have ended by itself. */

@@ -296,7 +296,10 @@ export function planesOf(source: Mapped): readonly Tensor[] {
 
 /** Throws unless tensors, or what they are made of, are the planes that a frame's description promises. */
 export function checkPlanes(planes: readonly { readonly layout: Layout }[], info: FrameInfo): void {
-  if (info === last.info && areThose(planes, last.layouts)) return;
+  if (info !== last.info || !areThose(planes, last.layouts)) checkNewPlanes(planes, info);
+}
+
+function checkNewPlanes(planes: readonly { readonly layout: Layout }[], info: FrameInfo): void {
   const layouts = planeLayouts(info);
   let areLike = planes.length === layouts.length;
   for (let i = 0; areLike && i < planes.length; i++) areLike = isLike(planes[i].layout, layouts[i]);
