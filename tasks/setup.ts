@@ -1,5 +1,7 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel|sycl]`,
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|aarch64|bench|inference|intel|sycl]`,
 // `test` when left out.
+//
+// `aarch64` unpacks Debian's packages for arm64, qemu and Deno into out/aarch64, and installs nothing.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
@@ -11,6 +13,7 @@
 // it says so and exits 0: the demo then runs on the host, and the tests count what they skip. Only in CI is that an error,
 // for there a machine without OpenCL must not look like a green run.
 
+import { unpackAarch64 } from "./setup/aarch64.ts";
 import { installPackages } from "./setup/apt.ts";
 import { unpackDevPackages } from "./setup/dev_packages.ts";
 import { unpackHeaders } from "./setup/headers.ts";
@@ -65,6 +68,7 @@ async function setup(purpose: Purpose): Promise<string[]> {
       purpose === "test" ? allHeaders(title) : undefined,
       Array.fromAsync(NPM[purpose] ?? [], (one) => installNpm(title, one)),
     ])).flat(),
+    purpose === "aarch64" ? await unpackAarch64(title) : undefined,
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,
     purpose === "guest" ? await unpackEgl(title) : undefined,

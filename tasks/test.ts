@@ -12,17 +12,21 @@
 //
 // `deno task test --guest` runs, in a guest, what needs another kernel: tests/guest, and the conformance suite on DMA-BUF.
 //
+// `deno task test --aarch64` runs tests on aarch64, under qemu's user emulation: those in `ON_AARCH64`, or the paths given.
+//
 // The last line counts tests and steps over all runs; each one that was skipped or failed is named before it.
 
 import { join, relative, resolve } from "@std/path";
 import { openclDevices } from "../src/opencl/mod.ts";
 import type { Report } from "./report.ts";
+import { inAarch64, ON_AARCH64 } from "./test/aarch64.ts";
 import { inGuest } from "./test/guest.ts";
 import { deno, inLanes, inSecondRuns, type Job, ROOT, type Run } from "./test/job.ts";
 
 const TEST_FILE = /(^|[._])test\.ts$/;
 const DOCUMENT = /\.(ts|md)$/;
 const IN_GUEST = Deno.args.includes("--guest");
+const ON_ARM = Deno.args.includes("--aarch64");
 const WITHOUT_OPENCL = Deno.args.includes("--without-opencl");
 /**
  * A machine without OpenCL, as far as variables can make one. Who may read the environment finds no library. Who may not
@@ -53,7 +57,7 @@ const ALONE = ["tests/opencl/laws_test.ts", "tests/opencl/svm_test.ts", "tests/u
 /** How many of the longest runs `--times` lists. */
 const LONGEST = 20;
 /** Our own options; Deno gets the others. */
-const OPTIONS = ["--guest", "--without-opencl", "--times", "--no-check"];
+const OPTIONS = ["--guest", "--aarch64", "--without-opencl", "--times", "--no-check"];
 
 async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
@@ -134,7 +138,8 @@ const paths = Deno.args.filter((_, i) => isPath[i]).map((arg) => relative(ROOT, 
 const isTest = (path: string) => path === "tests" || path.startsWith("tests/");
 
 const all = WITHOUT_OPENCL ? Object.keys(SELECTED) : ["tests"];
-const wanted = paths.length > 0 ? paths : IN_GUEST ? ["tests/guest"] : [...all, ...DOCUMENTED];
+const elsewhere = IN_GUEST ? ["tests/guest"] : ON_ARM ? ON_AARCH64 : undefined;
+const wanted = paths.length > 0 ? paths : elsewhere ?? [...all, ...DOCUMENTED];
 const files = (await Promise.all(wanted.filter(isTest).map((path) => filesBelow(join(ROOT, path), TEST_FILE)))).flat();
 const names = files.map((file) => relative(ROOT, file));
 const documents: string[] = [];
@@ -165,19 +170,21 @@ const runs: Run[] = [];
 if (jobs.length > 0 && !WITHOUT_OPENCL && !Deno.args.includes("--no-check")) {
   // once for all files, which is far quicker than file by file
   const types = await deno(
-    ["check", "--doc", ...paths.length > 0 || IN_GUEST ? [...names, ...documents] : ["."]],
+    ["check", "--doc", ...paths.length > 0 || elsewhere !== undefined ? [...names, ...documents] : ["."]],
     true,
   );
   if (!types.success) runs.push({ name: "deno check", passed: [], failed: ["the types"], skipped: [], seconds: 0 });
 }
 if (IN_GUEST) {
   runs.push(...await inGuest(jobs, paths.length > 0 || givenFilter !== "" ? [] : GUEST_APIS));
+} else if (ON_ARM) {
+  runs.push(...await inAarch64(jobs));
 } else {
   const first = await inLanes(jobs.filter(({ name }) => !ALONE.includes(name)), LANES);
   first.push(...await inLanes(jobs.filter(({ name }) => ALONE.includes(name)), 1));
   runs.push(...paths.length > 0 ? first : await inSecondRuns(jobs, first));
 }
-if (!HAS_OPENCL && !IN_GUEST) {
+if (!HAS_OPENCL && elsewhere === undefined) {
   const skipped = examples.filter(({ opencl }) => opencl).map(({ name }) => `the example ${name} (no OpenCL device)`);
   runs.push({ name: "documentation", passed: [], failed: [], skipped, seconds: 0 });
 }

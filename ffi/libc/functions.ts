@@ -91,6 +91,9 @@ export interface LibC {
   /** `__pid_t getpid(void)` */
   getpid(): number;
 
+  /** `int getpagesize(void)` */
+  getpagesize(): number;
+
   /** `int setenv(const char *name, const char *value, int replace)` */
   setenv(name: BufferSource | null, value: BufferSource | null, replace: number): number;
 

@@ -56,6 +56,8 @@ export const SYMBOLS = {
   sched_yield: { parameters: [], result: "i32" },
   // __pid_t getpid(void)
   getpid: { parameters: [], result: "i32" },
+  // int getpagesize(void)
+  getpagesize: { parameters: [], result: "i32" },
   // int setenv(const char *name, const char *value, int replace)
   setenv: { parameters: ["buffer", "buffer", "i32"], result: "i32" },
   // int *__errno_location(void)

@@ -41,19 +41,26 @@ export async function unpackBackport(title: string, item: Backport): Promise<str
 /**
  * An apt that works in a folder, for one suite of Debian: the machine's own need not know it. Returns its options.
  * @param of `deb` for packages, `deb-src` for their sources
+ * @param architecture Debian's name of a processor, where it is not this machine's
  */
-export async function aptIn(folder: string, suite: string, of: "deb" | "deb-src" = "deb"): Promise<readonly string[]> {
+export async function aptIn(
+  folder: string,
+  suite: string,
+  of: "deb" | "deb-src" = "deb",
+  architecture?: string,
+): Promise<readonly string[]> {
   const { url } = await mirror();
   await Deno.mkdir(`${folder}/lists/partial`, { recursive: true });
   await Deno.writeTextFile(`${folder}/apt.conf`, configuration(folder));
-  await Deno.writeTextFile(`${folder}/sources.list`, `${of} [signed-by=${KEYRING}] ${url} ${suite} main\n`);
+  const which = `signed-by=${KEYRING}${architecture === undefined ? "" : ` arch=${architecture}`}`;
+  await Deno.writeTextFile(`${folder}/sources.list`, `${of} [${which}] ${url} ${suite} main\n`);
   const options = ["-c", `${folder}/apt.conf`, "-qq"];
   await run(["apt-get", ...options, "update"]);
   return options;
 }
 
 /** Where this machine's apt gets Debian from, and the release's name. */
-async function mirror(): Promise<{ url: string; codename: string }> {
+export async function mirror(): Promise<{ url: string; codename: string }> {
   const release = await Deno.readTextFile("/etc/os-release").catch(() => "");
   const codename = /^VERSION_CODENAME=(\S+)$/m.exec(release)?.[1];
   const uris = await run(["apt-get", "update", "--print-uris"]); // it only prints them

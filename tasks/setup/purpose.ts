@@ -3,6 +3,7 @@ export const NEEDS = {
   demo: "the demo needs",
   test: "the tests need",
   bench: "the bench needs",
+  aarch64: "the tests on aarch64 need",
   guest: "the guest of the tests needs",
   inference: "the examples of inference need",
   intel: "the tests on Intel's OpenCL need",

@@ -49,7 +49,7 @@ const toWriter: readonly (readonly [what: string, notice: Uint8Array])[] = [
   ["a notice that is too short", released(0, 1).slice(0, 23)],
   ["a notice that is too long", new Uint8Array(25)],
   ["a frame, and says something of it", saying("{}", NOTICES.released)],
-  ["a message in place of a notice", encoded(KINDS.ring, 0, { frames: 3, whenFull: "wait", notices: 2 })],
+  ["a message in place of a notice", encoded(KINDS.ring, 0, { frames: 3, whenFull: "wait", notices: 3 })],
 ];
 for (const [what, notice] of toWriter) {
   Deno.test(`ring: a reader that releases ${what} is turned away, and the others go on`, () =>
@@ -125,7 +125,7 @@ type Saying = (say: (bytes: Uint8Array) => Promise<void>, peer: Peer) => Promise
 
 /** A ring's beginning, as it should be. */
 const begin = async (peer: Peer, frames = 2) => {
-  await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames, whenFull: "wait", notices: 2 }), []);
+  await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames, whenFull: "wait", notices: 3 }), []);
   for (let i = 0; i < frames; i++) {
     using frame = host.allocateFrame(INFO, { sharable: true });
     await peer.send(frame);
@@ -133,24 +133,24 @@ const begin = async (peer: Peer, frames = 2) => {
 };
 
 const toReader: readonly (readonly [what: string, says: Saying])[] = [
-  ["no frames", (say) => say(encoded(KINDS.ring, 0, { frames: 0, whenFull: "wait", notices: 2 }))],
-  ["too many frames", (say) => say(encoded(KINDS.ring, 0, { frames: 1025, whenFull: "wait", notices: 2 }))],
+  ["no frames", (say) => say(encoded(KINDS.ring, 0, { frames: 0, whenFull: "wait", notices: 3 }))],
+  ["too many frames", (say) => say(encoded(KINDS.ring, 0, { frames: 1025, whenFull: "wait", notices: 3 }))],
   ["notices of no version", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait" }))],
   ["notices of another version", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 1 }))],
-  ["half a frame", (say) => say(encoded(KINDS.ring, 0, { frames: 1.5, whenFull: "wait", notices: 2 }))],
+  ["half a frame", (say) => say(encoded(KINDS.ring, 0, { frames: 1.5, whenFull: "wait", notices: 3 }))],
   ["no way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2 }))],
-  ["another way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "drop", notices: 2 }))],
+  ["another way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "drop", notices: 3 }))],
   ["no number of frames", (say) => say(encoded(KINDS.ring, 0, { whenFull: "wait" }))],
-  ["more than it should", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2, more: 1 }))],
+  ["more than it should", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 3, more: 1 }))],
   ["a list", (say) => say(encoded(KINDS.ring, 0, [2]))],
   ["anything but a message", (say) => say(new Uint8Array(24))],
   ["a notice at once", (say) => say(published(0, 1))],
   ["a notice between its frames", async (say) => {
-    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2 }));
+    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 3 }));
     await say(published(0, 1));
   }],
   ["memory to write", async (say, peer) => {
-    await say(encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait", notices: 2 }));
+    await say(encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait", notices: 3 }));
     using frame = host.allocateFrame(INFO, { sharable: true });
     await peer.send(frame, { access: "read-write" });
   }],
@@ -174,7 +174,7 @@ Deno.test("ring: a writer that ends after one frame of two is known as one that 
     opening.catch(() => {});
     {
       using peer = await server.accept();
-      await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2 }), []);
+      await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 3 }), []);
       using frame = host.allocateFrame(INFO, { sharable: true });
       await peer.send(frame);
     }

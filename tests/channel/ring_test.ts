@@ -524,7 +524,7 @@ test("a writer that lies is not listened to again, and leaves nothing behind", a
   const { connectionOf } = await import("../../src/channel/peer.ts");
   using server = listen(path);
   using tensor = host.allocate({ shape: [8], dtype: "u8", sharable: true });
-  const header = encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait", notices: 2 });
+  const header = encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait", notices: 3 });
   {
     const opening = open(path);
     using peer = await server.accept();

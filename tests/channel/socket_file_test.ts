@@ -135,7 +135,7 @@ for (const [what, [allow, named]] of Object.entries(NO_BOOLEANS)) {
       using _ring = FrameRing.create(path, { frames, ...options });
       const refused = await assertRejects(() => FrameRing.open(path, { contexts: [host] }), NativeCallError);
       assertEquals([refused.code, /does not let this process in/.test(refused.hint!)], [ECONNRESET, true]);
-      await assertRejects(() => FrameRing.open(path, options), ArgumentError, message);
+      await assertRejects(() => FrameRing.open(path, { contexts: [host], ...options }), ArgumentError, message);
     });
     assertMatch(warnings[0], /cannot take a reader.*allow: expected a function/);
   });

@@ -69,7 +69,7 @@ Deno.test("reader.next() lets the event loop turn while frames are there", () =>
     const opening = FrameRing.open<Frame<HostTensor>>(server.path, { contexts: [host] });
     using peer = await server.accept();
     const connection = connectionOf(peer);
-    await connection.send(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2 }), []);
+    await connection.send(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 3 }), []);
     for (let i = 0; i < 2; i++) {
       using frame = host.allocateFrame(INFO, { sharable: true });
       await peer.send(frame);

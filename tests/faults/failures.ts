@@ -101,6 +101,7 @@ const LIBC: Failures<LibC> = {
   signalfd: undefined, // it is asked for its errno alone
   memcpy: undefined,
   getpid: undefined,
+  getpagesize: undefined,
   sbrk: undefined, // it is asked where the heap ends, which the C library knows
   sched_yield: undefined,
   setenv: undefined, // without a setting, UCX has its own

@@ -11,6 +11,7 @@ import type { Address } from "../../ffi/address.ts";
 import { CL_MEM_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import { readUMatData, type UMatData, UMatData as DATA } from "../../ffi/opencv_core/structs.ts";
+import { isMachine } from "../../src/guard/machine.ts";
 import { opencl } from "../../src/opencl/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
 import { hasDevice } from "../opencl/present.ts";
@@ -33,6 +34,11 @@ function isPresent(): boolean {
 /** A test that needs OpenCV, and leaves the ledger as it was. */
 export function testMat(name: string, run: () => void | Promise<void>): void {
   testWhere(present, "OpenCV: apt install libopencv-core406", name, run);
+}
+
+/** A test of an exception of OpenCV's, which ends the process where no machine code catches it. */
+export function testThrowing(name: string, run: () => void | Promise<void>): void {
+  testWhere(present && isMachine(), "OpenCV, and x86-64 to catch its exceptions", name, run);
 }
 
 /** A test that needs PoCL as well. */

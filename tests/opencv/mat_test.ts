@@ -22,7 +22,7 @@ import { core } from "../../src/opencv/library.ts";
 import { noArray, viewOf } from "../../src/opencv/slots.ts";
 import { assertFlat, collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
-import { dataAt, pattern, testMat } from "./help.ts";
+import { dataAt, pattern, testMat, testThrowing } from "./help.ts";
 
 /** A `cv::Mat` that OpenCV makes and owns, as a program in C++ would have it. */
 class Foreign implements Disposable {
@@ -310,7 +310,7 @@ testMat("mat: an output that OpenCV reallocates is noticed, and handed over", ()
 /** OpenCV 4.6 asserts what 4.10 checks. */
 const isOlder = ({ version }: OpenCVContext) => version.startsWith("4.6.");
 
-testMat("mat: unless it is allowed, nothing is reallocated: by us before the call, by OpenCV in it", () => {
+testThrowing("mat: unless it is allowed, nothing is reallocated: by us before the call, by OpenCV in it", () => {
   using cv = OpenCVContext.open();
   using a = cv.mat.create({ shape: [40, 50, 3], dtype: "u8" });
   using b = cv.mat.create({ shape: [10, 10], dtype: "u8" });
@@ -320,7 +320,7 @@ testMat("mat: unless it is allowed, nothing is reallocated: by us before the cal
   assertEquals([theirs.codeName, theirs.fn], [isOlder(cv) ? "StsAssert" : "StsError", "bitwise_not"]);
 });
 
-testMat("mat: an exception has OpenCV's own code, message, function, file and line", () => {
+testThrowing("mat: an exception has OpenCV's own code, message, function, file and line", () => {
   using cv = OpenCVContext.open();
   using a = cv.mat.create({ shape: [4, 4], dtype: "u8" });
   using b = cv.mat.create({ shape: [4, 4], dtype: "f32" });
@@ -330,7 +330,7 @@ testMat("mat: an exception has OpenCV's own code, message, function, file and li
   assert(error.file!.endsWith(".cpp") && error.line! > 0 && error.thrownBy !== undefined);
 });
 
-testMat("mat: 100,000 exceptions leave memory as it was", async () => {
+testThrowing("mat: 100,000 exceptions leave memory as it was", async () => {
   using cv = OpenCVContext.open();
   using a = cv.mat.create({ shape: [4, 4], dtype: "u8" });
   using b = cv.mat.create({ shape: [5, 4], dtype: "u8" });

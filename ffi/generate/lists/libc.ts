@@ -58,6 +58,7 @@ export const libc: Library = {
     "sbrk",
     "sched_yield",
     "getpid",
+    "getpagesize",
     "setenv",
     "__errno_location",
     "calloc",

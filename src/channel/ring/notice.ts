@@ -15,7 +15,7 @@ import type { Link } from "./link.ts";
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 
 /** The version of this format: the ring's first message names it. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 /** Of a notice, without facts. */
 export const NOTICE_BYTES = 24;

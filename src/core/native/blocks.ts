@@ -1,4 +1,5 @@
 import { type Address, asNumber, NULL } from "../../../ffi/address.ts";
+import { InteropError } from "../errors.ts";
 import type { Block, Fate } from "../memory/allocation.ts";
 import { type Undo, undoAll, undone } from "../life/undo.ts";
 import { createMemfd, type Memfd } from "./memfd.ts";
@@ -19,8 +20,23 @@ import { EINVAL, ENOMEM } from "../../../ffi/libc/errors.ts";
 import { ledger } from "../life/ledger.ts";
 import { libc, libcError } from "./libc.ts";
 
-/** The page size of every Linux that this runs on (x86-64, and aarch64 as Debian builds it). */
+/** The page size of every Linux that this runs on: x86-64, and aarch64 as Debian and Tegra build it. */
 export const PAGE = 4096;
+
+/** False until the kernel's pages were compared with it. x86-64 has no others. */
+let isPageSizeKnown = Deno.build.arch === "x86_64";
+
+/** @throws {InteropError} on a kernel with larger pages, as some for aarch64 have. */
+function assertPageSize(): void {
+  const size = libc().getpagesize();
+  isPageSizeKnown = size === PAGE;
+  if (isPageSizeKnown) return;
+  throw new InteropError(`This kernel has pages of ${size} bytes, and samepage needs pages of ${PAGE}.`, {
+    api: "host",
+    fn: "getpagesize",
+    hint: "Boot a kernel that was built with pages of 4 KiB, as Debian's is.",
+  });
+}
 
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
@@ -74,6 +90,7 @@ function map(
   fd: number,
   offset: number,
 ): Address {
+  if (!isPageSizeKnown) assertPageSize();
   const mapped = libc().mmap(address, BigInt(byteLength), protection, flags, fd, BigInt(offset));
   if (mapped === MAP_FAILED) throw libcError("mmap", `The request was for ${byteLength} bytes.`);
   return mapped;

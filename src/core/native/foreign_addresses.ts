@@ -90,7 +90,7 @@ const remote = new DataView(new ArrayBuffer(iovec.size * MOST_RANGES));
 
 /**
  * Reads a byte of every page of a range through the kernel, which returns EFAULT where a direct read would end the
- * process. If the kernel does not permit that (a sandbox), nothing is learned. A block of samepage's own without an owner
+ * process. If the kernel permits no such call (a sandbox), nothing is learned. A block of samepage's own without an owner
  * counts as gone, although it can be read.
  * @throws {ArgumentError} if a page cannot be read, or belongs to a block without an owner.
  */
@@ -128,7 +128,7 @@ export function assertOccupied(
   });
 }
 
-/** The number of the first page that cannot be read; `pages` if all can be, or the kernel does not permit the question. */
+/** The number of the first page that cannot be read; `pages` if all can be, or the kernel does not say. */
 function firstUnreadable(address: Address, first: bigint, pages: number): number {
   for (let done = 0; done < pages;) {
     const count = Math.min(MOST_RANGES, pages - done);
@@ -138,10 +138,17 @@ function firstUnreadable(address: Address, first: bigint, pages: number): number
     }
     writeIovec(local, 0, { iov_base: landing.address, iov_len: BigInt(count) });
     const read = libc().process_vm_readv(libc().getpid(), local, 1n, remote, BigInt(count), 0n);
-    if (read < 0n) return libcError("process_vm_readv").code === EFAULT ? done : pages;
+    if (read < 0n) return libcError("process_vm_readv").code === EFAULT ? done : firstUnreadableOneByOne(first, pages);
     if (read < BigInt(count)) return done + Number(read);
     done += count;
   }
+  return pages;
+}
+
+/** The same with a call for each page, where the kernel (a sandbox, an emulator) refuses process_vm_readv. */
+function firstUnreadableOneByOne(first: bigint, pages: number): number {
+  if (!isReadable(landing.address)) return pages; // it refuses this call, too
+  for (let i = 0; i < pages; i++) if (!isReadable(first + BigInt(PAGE) * BigInt(i) as Address)) return i;
   return pages;
 }
 

@@ -22,6 +22,7 @@ const FIRST: ReadonlySet<string> = new Set<keyof LibC>([
   "sched_yield",
   "__errno_location",
   "gnu_get_libc_version",
+  ...Deno.build.arch === "x86_64" ? [] : ["getpagesize" as const], // see blocks.ts
 ]);
 
 /**
