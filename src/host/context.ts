@@ -16,6 +16,7 @@ import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layou
 import { Checks } from "../core/checks.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { frameInWords } from "../core/layout/frame_in_words.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
@@ -168,7 +169,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);
     const allocation = allocationOf(block);
     const end = block.start + last.byteOffset + last.byteLength;
-    const resource = own({ name: `host frame ${checked.format}`, allocation, start: block.start, end });
+    const resource = own({ name: `host frame ${frameInWords(checked)}`, allocation, start: block.start, end });
     const at = { handle: startOf(block), layouts, resource, info: checked, metadata };
     return tensorOver<HostTensor>(this, at) as Frame<HostTensor>;
   }

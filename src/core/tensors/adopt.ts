@@ -3,6 +3,7 @@ import { type Fence, fenceIn } from "../device/fence.ts";
 import type { MemoryTarget } from "../contract.ts";
 import { ArgumentError } from "../errors.ts";
 import { type FrameInfo, type MediaFacts, withMoment } from "../layout/frame_info.ts";
+import { frameInWords } from "../layout/frame_in_words.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
 import { added, undone } from "../life/undo.ts";
@@ -210,7 +211,7 @@ function frameOf<T extends Tensor>(
   object: Adopted,
   info: FrameInfo,
   planes: readonly AdoptedPlane[],
-  { name = `${target.kind} frame ${info.format}`, metadata, moment }: Adoption,
+  { name = `${target.kind} frame ${frameInWords(info)}`, metadata, moment }: Adoption,
 ): Frame<T> {
   if (planes.length === 0) {
     throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });

@@ -4,6 +4,7 @@ import type { Call } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import { AccessError } from "../../core/errors.ts";
 import type { ImageFormat } from "../../core/layout/frame_info.ts";
+import { frameInWords } from "../../core/layout/frame_in_words.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
@@ -222,8 +223,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (info.type === "image" && info.format === format && info.width === width && info.height === height) {
       return planes;
     }
-    const pixels = info.type === "audio" ? undefined : checks.pixelsIn(info, "frame");
-    const what = pixels === undefined ? "sound" : `${pixels.format} of ${pixels.width}×${pixels.height}`;
-    throw checks.unfit("frame", `expected ${format} of ${width}×${height}, got ${what}.`, undefined, PRESENT);
+    const what = `expected ${format} ${width} × ${height}, got ${frameInWords(info)}.`;
+    throw checks.unfit("frame", what, undefined, PRESENT);
   }
 }
