@@ -434,6 +434,15 @@ export interface Commands<L, M extends Movable, C extends Usable = M, F extends 
   pixelsOf?(memory: M): Pixels | undefined;
   /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
   move(direction: Direction, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
-  /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
-  moveRuns?(direction: Direction, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
+  /**
+   * The same for elements in rows; left out, or undefined, each row takes a command. `begins` are the first in the tensor
+   * and the host.
+   */
+  moveRuns?(
+    direction: Direction,
+    memory: M,
+    host: HostBytes,
+    runs: Runs,
+    begins: readonly number[],
+  ): Iterable<Call<L>> | undefined;
 }
