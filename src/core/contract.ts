@@ -153,6 +153,8 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly byPlane?: boolean;
   /** Its images, where they are more than bytes: pixels in the driver's own order, planes in several blocks. */
   readonly images?: Images<H>;
+  /** The call that copies a tensor of it to new memory without gaps, for messages. Left out where there is none. */
+  readonly denseCopy?: string;
   /** The line of the commands that move bytes. Left out by the host, which needs none. */
   readonly line?: Line;
   /** Why it cannot map this source now, without a native call. Left out, the offers decide. */

@@ -93,6 +93,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   readonly ports: Memory<HostTensor, Address> = {
     exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
     imports: [{ kind: "host-pointer" }, { kind: "host-view" }, { kind: "memfd" }],
+    denseCopy: "host.allocate({ shape, dtype }).view().set(tensor.elements())",
     export: (tensor, _kind, byteLength) => ({ port: exportMemfd(tensor, byteLength) }),
     import: (port, access) => port.kind === "memfd" ? importMemfd(port, access) : { handle: port.value as Address },
     tensor: (init) => new HostTensor(init),

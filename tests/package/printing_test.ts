@@ -52,6 +52,7 @@ const PARTS = [
   "OpenCLImages",
   "OpenCLMemory",
   "OpenContext",
+  "PointerCommands",
   "Proofs",
   "SharedContext",
   "SharedImport",

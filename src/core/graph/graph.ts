@@ -1,8 +1,8 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { aKind, literal, type Names, NO_OPTIONS, object, optionsIn, shown, unexpected } from "../argument.ts";
-import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
-import { AccessError, ArgumentError, reasonOf, throwAll, withRemedy } from "../errors.ts";
+import { type Context, contextInWords, nameOf, portsOf, type Target } from "./context.ts";
+import { AccessError, ArgumentError, reasonOf, type Refusal, throwAll, withRemedy } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
 import { Checks, isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
@@ -130,7 +130,9 @@ export class Graph extends Printed implements Disposable {
   #search(source: Mapped, goal: Target, { access, waits }: Ready, copy: MapOptions["copy"]): Found {
     const query = { source: source.described, goal, access, waits, copies: copy === "allow" };
     const found = search(query, this.#edges, this.#targets);
-    if (found.steps !== undefined || found.refused.length > 0) return found;
+    const { steps, refused } = found;
+    if (refused.length > 0) return { steps, refused: refused.map((one) => withCopy(one, source)) };
+    if (steps !== undefined) return found;
     const [from, to] = [source.target.kind, goal.kind];
     const there = this.#targets.map(({ kind }) => kind);
     return { steps: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.sourcesOf(to), there })] };
@@ -178,6 +180,13 @@ export class Graph extends Printed implements Disposable {
     }
     return { mapped: at, taken };
   }
+}
+
+/** A gap that closes an edge, and nothing else to do about it: a copy has none. */
+function withCopy(refusal: Refusal, { target }: Mapped): Refusal {
+  if (refusal.remedy !== undefined || refusal.argument?.startsWith("strides") !== true) return refusal;
+  const call = portsOf(target)?.denseCopy;
+  return { ...refusal, remedy: `Copy it to memory without gaps${call === undefined ? "" : `: ${call}`}.` };
 }
 
 export interface Pending {
