@@ -19,7 +19,7 @@ import {
 import { Printed } from "@samepage/interop/backend";
 import { FrameRing } from "@samepage/interop/channel";
 import { dmabuf } from "@samepage/interop/dmabuf";
-import { BaseOf, LocalMemory } from "@samepage/interop/opencl";
+import { LocalMemory } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { type EglContext, GlBuffer } from "@samepage/interop/egl";
 import { VulkanContext } from "@samepage/interop/vulkan";
@@ -243,7 +243,7 @@ testEach("console.log() and JSON.stringify() show one line of each object", asyn
     [cl.sampler({}), /^opencl sampler/],
     [tensor, /^opencl tensor \[4,4\] u8/],
     [graph.map(source, cl), /^opencl \(.*\) map of .* \(host→opencl [a-z]+\)$/],
-    [new BaseOf(tensor), /^the base of opencl tensor/],
+    [tensor.base, /^the base of opencl tensor/],
     [new LocalMemory(16), /^16 bytes of local memory$/],
     [program, /^opencl program/],
     [kernel, /^opencl kernel k/],

@@ -1,9 +1,9 @@
 // convert(): each pair of formats, against the same arithmetic in JavaScript.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, type Frame, host, type HostTensor, type ImageFormat, imageInfo, ledger } from "../../mod.ts";
+import { ArgumentError, Frame, host, type HostTensor, type ImageFormat, imageInfo, ledger } from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
-import { convert, type ConvertedFormat, pipeline, Sink, Source } from "../../src/pipeline/mod.ts";
+import { convert, type ConvertedFormat, crop, pipeline, Sink, Source } from "../../src/pipeline/mod.ts";
 import { test } from "./help.ts";
 
 const FORMATS: readonly ConvertedFormat[] = [
@@ -185,4 +185,31 @@ test("convert() keeps the kernels of the four sizes that came last, and reads co
 Deno.test("convert() refuses a format that it does not write", () => {
   using cl = OpenCLContext.open();
   assertThrows(() => convert(cl, { format: "P010" as ImageFormat as ConvertedFormat }), ArgumentError, "format");
+});
+
+test("convert() reads a part of a picture in OpenCL's own memory, where no sub-buffer begins", async () => {
+  using cl = OpenCLContext.open();
+  const part = { x: 2, y: 4, width: 8, height: 4 };
+  for (const format of ["RGB", "NV12", "I420"] as const) {
+    const source = new Source({
+      name: "OpenCL's",
+      async *frames() {
+        using from = picture(format);
+        const planes = await Promise.all(from.planes.map((plane) => cl.allocate(plane.layout)));
+        planes.forEach((plane, i) => cl.queue.write(plane, from.planes[i].bytes({ access: "read" })));
+        yield Frame.of(planes, from.info);
+      },
+    });
+    using given = picture(format);
+    const write = (frame: Frame<HostTensor>) => {
+      for (let y = 0; y < part.height; y++) {
+        for (let x = 0; x < part.width; x++) {
+          const wanted = shown(given, part.x + x, part.y + y);
+          shown(frame, x, y).forEach((value, c) => assert(Math.abs(value - wanted[c]) <= 2, `${format} ${x} ${y}`));
+        }
+      }
+    };
+    const sink = new Sink<HostTensor>({ name: "look", takes: { memory: host }, write });
+    await pipeline(source, crop(part), convert(cl, { format: "RGBA" }), sink).run();
+  }
 });

@@ -26,6 +26,7 @@ const FORMAT: Rule = (checks, value, argument) => void checks.nameIn(value, WRIT
  * It reads what it writes, and planar 4:2:2 and RGB by the names of FFmpeg and GStreamer; of those, name the format to write.
  *
  * @throws {ArgumentError} for what is no OpenCLContext, a format that it does not write, and no size of a picture.
+ * @throws {DisposedError} if the context was disposed.
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
   contextIn(cl, "opencl", "cl");
@@ -38,8 +39,8 @@ export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<O
     gives: (given) => outputOf(given as PixelsInfo, options),
     process: (input, { info, planes }) => {
       const { format, width, height } = info as ImageInfo;
-      const to = planes.flatMap((plane) => [plane, plane.layout.strides[0]]);
-      pictures.run(input, { format, width, height, colour: colourOf(info as ImageInfo) }, to);
+      const to = { format, width, height, colour: colourOf(info as ImageInfo) };
+      pictures.run(input, to, planes.map((plane) => [plane, plane.layout.strides[0]]));
     },
     close: () => pictures.close(),
   });

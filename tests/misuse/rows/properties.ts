@@ -10,7 +10,7 @@ import {
   Metadata,
   traceForgotten,
 } from "@samepage/interop";
-import { BaseOf, LocalMemory, openclDevices } from "@samepage/interop/opencl";
+import { LocalMemory, openclDevices } from "@samepage/interop/opencl";
 import { doctor, svgOf, textOf } from "@samepage/interop/doctor";
 import { any, collect, fails, open, safe, say } from "../kit.ts";
 import { table } from "../row.ts";
@@ -109,7 +109,7 @@ export default table(import.meta, {
       const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 2, height: 2 }));
       const metadata = new Metadata({ source: { stream: "\n\0".repeat(1000) } });
       const others = [host, ledger, metadata, mapped.route, cl.queue.fence(), cl.svm, new LocalMemory(4)];
-      for (const made of [...others, new BaseOf(mapped)]) {
+      for (const made of [...others, mapped.base]) {
         say(made.toString() === Deno.inspect(made), made.toString().includes("\n"));
       }
       const ending = [mapped, source, frame, graph, cl.queue, cl];
