@@ -10,7 +10,7 @@ import { checks } from "../stage.ts";
 /** The formats of samepage's that kernels here read and write. */
 export type ConvertedFormat =
   | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
-  | ("NV12" | "I420" | "YV12" | "YUV444");
+  | ("NV12" | "I420" | "YV12" | "YUV444" | "P010" | "P012" | "P016");
 
 /** Where a component lies: its plane, its element in a step, the elements of one, and the pixels of one as powers of 2. */
 type Place = readonly [plane: number, element: number, step: number, across: number, down: number];
@@ -21,9 +21,12 @@ export interface Components {
   readonly space: "grey" | "rgb" | "yuv";
   /** Where each is. */
   readonly places: readonly Place[];
+  /** Bits of an element of 16, the highest of it; bytes if left out. */
+  readonly bits?: number;
 }
 
 const GREY: Place = [0, 0, 1, 0, 0];
+const IN_PAIRS: readonly Place[] = [GREY, [1, 0, 2, 1, 1], [1, 1, 2, 1, 1]];
 
 export const WRITTEN: Readonly<Record<ConvertedFormat, Components>> = {
   GRAY8: { space: "grey", places: [GREY] },
@@ -33,10 +36,13 @@ export const WRITTEN: Readonly<Record<ConvertedFormat, Components>> = {
   BGRA: packed(4, 2, 0),
   RGBX: packed(4, 0, 2),
   BGRX: packed(4, 2, 0),
-  NV12: { space: "yuv", places: [GREY, [1, 0, 2, 1, 1], [1, 1, 2, 1, 1]] },
+  NV12: { space: "yuv", places: IN_PAIRS },
   I420: planar("yuv", [0, 1, 2], 1, 1),
   YV12: planar("yuv", [0, 2, 1], 1, 1),
   YUV444: planar("yuv", [0, 1, 2]),
+  P010: { space: "yuv", places: IN_PAIRS, bits: 10 },
+  P012: { space: "yuv", places: IN_PAIRS, bits: 12 },
+  P016: { space: "yuv", places: IN_PAIRS, bits: 16 },
 };
 
 /** The formats that kernels read: others by FFmpeg's and GStreamer's names, which pictures of odd sizes have as well. */
@@ -129,10 +135,10 @@ function argumentsFor([plane, rows]: Rows): [OpenCLTensor["base"], first: number
   return [plane.base, byteOffset / sizeOf(dtype), rows];
 }
 
-/** Bytes from row to row of a plane that is read. */
+/** Elements from row to row of a plane that is read. */
 function rowsOf({ layout }: OpenCLTensor, i: number): number {
   const stride = rowStrideOf(layout);
-  if (stride !== undefined) return stride;
+  if (stride !== undefined) return stride / sizeOf(layout.dtype);
   throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and no kernel reads it.`, "Copy it.");
 }
 
@@ -187,7 +193,10 @@ function sourceOf(from: PixelsInfo, to: Written): string {
     );
   const at = (name: string, [plane, element, step, across, down]: Place, x: string, y: string) =>
     `${name}${plane}[(${y} >> ${down}) * ${name}s${plane} + (${x} >> ${across}) * ${step} + ${element}]`;
-  const [inputs, outputs] = [planes("in", "const uchar", reads), planes("out", to.type, to)];
+  const [inputs, outputs] = [
+    planes("in", reads.bits === undefined ? "const uchar" : "const ushort", reads),
+    planes("out", to.type, to),
+  ];
   const parameters = inputs.map(({ pointer, rows, type }) => `global ${type} *${pointer}, int ${rows}`);
   const names = inputs.map(({ pointer, rows }) => `${pointer}, ${rows}`);
   const [across, down] = blockOf(to);
@@ -208,7 +217,9 @@ function sourceOf(from: PixelsInfo, to: Written): string {
                   (y + j + (v + 0.5f) / ${taps[1]}) * ${ratio(from.height, to.height)})`;
   return `
 float3 pixel(${parameters.join(", ")}, int x, int y) {
-  return (float3)(${reads.places.map((place) => at("in", place, "x", "y")).join(", ")}); // of one, it is all three
+  return (float3)(${reads.places.map((place) => at("in", place, "x", "y")).join(", ")})${
+    reads.bits === undefined ? "" : " / 256.0f"
+  }; // of one, it is all three
 }
 float3 sample(${parameters.join(", ")}, float x, float y) {
   float2 f = (float2)(x, y) - 0.5f;
