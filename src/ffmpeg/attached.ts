@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { allOrNothing, undone } from "../core/life/undo.ts";
 import type { ArgumentError } from "../core/errors.ts";
-import { frameInWords } from "../core/layout/frame_in_words.ts";
+import { frameInWords } from "../core/layout/frame_info.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";

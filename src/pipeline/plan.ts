@@ -1,8 +1,7 @@
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { ORIGIN, type Route, type Step, sumOf } from "../core/graph/route.ts";
 import { compareSteps } from "../core/graph/search.ts";
-import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
-import { frameInWords } from "../core/layout/frame_in_words.ts";
+import { type FrameInfo, frameInfo, frameInWords } from "../core/layout/frame_info.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";

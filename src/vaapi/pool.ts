@@ -1,6 +1,5 @@
 import { AccessError } from "../core/errors.ts";
-import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { frameInWords } from "../core/layout/frame_in_words.ts";
+import { frameInWords, type ImageInfo } from "../core/layout/frame_info.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { registerContext } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";

@@ -1,6 +1,5 @@
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
-import { frameInWords } from "../core/layout/frame_in_words.ts";
+import { type FrameInfo, frameInWords } from "../core/layout/frame_info.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { VkBuffer } from "../../ffi/vulkan/handles.ts";

@@ -4,8 +4,7 @@
  * @module
  */
 import type { Checks } from "../checks.ts";
-import type { FrameInfo, MediaFacts } from "./frame_info.ts";
-import { frameInWords } from "./frame_in_words.ts";
+import { type FrameInfo, frameInWords, type MediaFacts } from "./frame_info.ts";
 import { type Ratio, rescaled } from "./ratio.ts";
 
 /** @throws {ArgumentError} for a frame of another format or size than the first. */

@@ -2,8 +2,14 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { isMade, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
-import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } from "../layout/frame_info.ts";
-import { frameInWords } from "../layout/frame_in_words.ts";
+import {
+  type FrameInfo,
+  frameInfo,
+  frameInWords,
+  type MediaFacts,
+  planeLayouts,
+  withMoment,
+} from "../layout/frame_info.ts";
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { MemoryTarget } from "../contract.ts";

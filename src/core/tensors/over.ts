@@ -5,8 +5,7 @@ import { type ImagePort, type KnownMemory, type KnownObject, Port } from "../dev
 import { nameOf, portsOf, type Target } from "../graph/context.ts";
 import { begin, type Begun, giveBackOf, type HeldSide, hold } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
-import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
-import { frameInWords } from "../layout/frame_in_words.ts";
+import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
 import type { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";

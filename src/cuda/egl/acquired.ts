@@ -1,7 +1,6 @@
 import { InteropError } from "../../core/errors.ts";
 import type { StreamEnds } from "../../gl/stream_ends.ts";
-import type { ImageInfo } from "../../core/layout/frame_info.ts";
-import { frameInWords } from "../../core/layout/frame_in_words.ts";
+import { frameInWords, type ImageInfo } from "../../core/layout/frame_info.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";

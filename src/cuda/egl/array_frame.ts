@@ -1,6 +1,12 @@
 import { object } from "../../core/argument.ts";
-import { frameInfo, type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../../core/layout/frame_info.ts";
-import { frameInWords } from "../../core/layout/frame_in_words.ts";
+import {
+  frameInfo,
+  frameInWords,
+  type ImageInfo,
+  imageInfo,
+  type ImageInit,
+  planeLayouts,
+} from "../../core/layout/frame_info.ts";
 import { AccessError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line } from "../../core/device/line.ts";

@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { type FrameInfo, frameInfo, planeLayouts } from "../../core/layout/frame_info.ts";
-import { frameInWords } from "../../core/layout/frame_in_words.ts";
+import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../../core/layout/frame_info.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { own } from "../../core/memory/own.ts";
