@@ -50,7 +50,12 @@ export default table(import.meta, {
       ask(frame);
       say(tensor.access, tensor.grants.length);
     },
-    says: ["true 0", "host tensor [4] u8 read-write 1 0 0 true", "host frame u8 read-write 1 0 0 true", "read-write 1"],
+    says: [
+      "true 0",
+      "host tensor [4] u8 read-write 1 0 0 true",
+      "host frame u8 1 channels of 4 samples read-write 1 0 0 true",
+      "read-write 1",
+    ],
   },
   "of a context that was disposed": {
     opencl: true,
