@@ -4,7 +4,8 @@
 // run at a time; those that judge how long something takes run alone, after the others. In a run of all tests, a file that
 // failed runs once more, alone: what passes then is listed as unsteady, and is a fault to mend all the same. Paths under
 // tests/ are run as tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's
-// examples. Flags go to each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
+// examples. Flags go to each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest, and
+// `--no-check` leaves the types out, which `deno task check` checks too.
 //
 // `deno task test --without-opencl` runs what says something on a machine without OpenCL, as if this were one, in less
 // than a minute. Types are left to the other run.
@@ -52,7 +53,7 @@ const ALONE = ["tests/opencl/laws_test.ts", "tests/opencl/svm_test.ts", "tests/u
 /** How many of the longest runs `--times` lists. */
 const LONGEST = 20;
 /** Our own options; Deno gets the others. */
-const OPTIONS = ["--guest", "--without-opencl", "--times"];
+const OPTIONS = ["--guest", "--without-opencl", "--times", "--no-check"];
 
 async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
@@ -161,8 +162,8 @@ for (const name of names) {
 }
 
 const runs: Run[] = [];
-if (jobs.length > 0 && !WITHOUT_OPENCL) {
-  // Once for all files, which is far quicker than file by file; and where all are run, as `deno task check` has done it.
+if (jobs.length > 0 && !WITHOUT_OPENCL && !Deno.args.includes("--no-check")) {
+  // once for all files, which is far quicker than file by file
   const types = await deno(
     ["check", "--doc", ...paths.length > 0 || IN_GUEST ? [...names, ...documents] : ["."]],
     true,

@@ -16,7 +16,7 @@ const FLAG = oneOf(Object.keys(ATTACHMENTS) as AttachFlag[]);
 
 /** What a change of attachment prefetches. */
 export interface PrefetchEffect {
-  /** To which processor the bytes are prefetched. */
+  /** The processor that the bytes are prefetched to. */
   readonly to: "cpu" | "gpu" | "none";
   /** The cell of table 2. */
   readonly row: AdvisorRowId;
@@ -24,9 +24,9 @@ export interface PrefetchEffect {
 
 /**
  * What cudaStreamAttachMemAsync prefetches when it changes the flag of unified memory (CUDA for Tegra, table 2). The table
- * is silent on a flag that stays the same: that is taken to prefetch nothing.
+ * does not mention a flag that stays the same: that is assumed to prefetch nothing.
  *
- * @throws {ArgumentError} where an argument is not a flag.
+ * @throws {ArgumentError} for an argument that is not a flag.
  *
  * @example
  * ```ts
@@ -72,9 +72,9 @@ export interface AttachAdvice {
   readonly call: string;
   /** The function for the hints. */
   readonly hint: "cudaStreamAttachMemAsync" | "cudaMemPrefetchAsync";
-  /** The hint before the kernels; missing where the GPU has the bytes already. */
+  /** The hint before the kernels; missing if the GPU has the bytes already. */
   readonly before?: AttachHint;
-  /** The hint after the kernels, before the wait for the stream; missing where the CPU does not need the bytes. */
+  /** The hint after the kernels, before the wait for the stream; missing if the CPU does not need the bytes. */
   readonly after?: AttachHint;
   /** The rows that decided. */
   readonly rules: readonly AdvisorRowId[];
@@ -100,7 +100,7 @@ const CAUTIONS: readonly Rule[] = [
 /**
  * How to attach unified memory, and which prefetching hints to give (CUDA for Tegra, §3.3 and table 2).
  *
- * @throws {ArgumentError} where the request is wrong, or the device has no unified memory.
+ * @throws {ArgumentError} for a wrong request, or a device without unified memory.
  *
  * @example
  * ```ts

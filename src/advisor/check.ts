@@ -4,7 +4,7 @@ import type { ArgumentError } from "../core/errors.ts";
 
 const checks: Checks = new Checks("cuda");
 
-/** Reads one argument. @throws {ArgumentError} where it is wrong. */
+/** Reads one argument. @throws {ArgumentError} for a wrong one. */
 export type Reader<T> = (value: unknown, argument: string) => T;
 
 export type Shape = { readonly [field: string]: Reader<unknown> };
@@ -37,7 +37,7 @@ export const time: Reader<number> = (value, argument) => {
   throw wrong(argument, `expected a finite number, 0 or more, got ${shown(value)}.`);
 };
 
-/** The same, or another value where nothing was given. */
+/** Reads an argument with a default. */
 export function optional<T, const D>(read: Reader<T>, otherwise: D): Reader<T | D> {
   return (value, argument) => value === undefined ? otherwise : read(value, argument);
 }

@@ -3,15 +3,15 @@ import type { Rule } from "./facts.ts";
 import { type CpuPattern, type GpuPattern, SMALL_BYTES } from "./request.ts";
 import type { AdvisorRowId, RowId } from "./rows/mod.ts";
 
-/** What is measured: memory that kernels use in place, against the same work with copies to and from device memory. */
+/** A measurement: memory that kernels use in place, against the same work with copies to and from device memory. */
 export interface ClaimCase {
   /** Bytes. */
   readonly size: number;
   /** What the CPU does with them between two rounds; it is not measured. */
   readonly cpu: CpuPattern;
-  /** How a pass of the GPU goes over them. */
+  /** How a pass of the GPU accesses them. */
   readonly gpu: GpuPattern;
-  /** Bytes from one access of a thread to the next, where accesses are not coalesced. */
+  /** Bytes from one access of a thread to the next, if accesses are not coalesced. */
   readonly stride?: number;
   /** Passes of the GPU for each use by the CPU. */
   readonly repeats: number;
@@ -40,7 +40,7 @@ export interface Claim {
 /** A frame of 3840 × 2160 RGBA through one kernel and back. */
 const FRAME: ClaimCase = { size: 33_177_600, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pinned" };
 const SMALL: ClaimCase = { ...FRAME, size: SMALL_BYTES / 2 };
-/** The same with neighbouring threads so far apart that they share no cache line. */
+/** The frame, with neighbouring threads so far apart that they share no cache line. */
 const STRIDED: ClaimCase = { ...FRAME, gpu: "scattered", stride: 256 };
 
 /** The claims of {@link advise} about a discrete GPU, and two Tegra rules beside them. */
@@ -154,7 +154,7 @@ export interface MeasuredClaim {
 
 const TIMES = objectOf({ mapped: time, copied: time });
 
-/** What a measurement says of a claim. */
+/** The result of a claim's measurement. */
 export interface ClaimVerdict {
   /** `"even"`: the two times are within five percent of each other. */
   readonly verdict: "holds" | "differs" | "even";
@@ -172,13 +172,13 @@ export interface ClaimMeasurement extends ClaimVerdict {
   readonly versions: string;
 }
 
-/** Up to this ratio the two ways count as even, because timings are noisy. */
+/** Up to this ratio two times count as even, because timings are noisy. */
 const EVEN = 1.05;
 
 /**
  * Compares a measurement with the claim.
  *
- * @throws {ArgumentError} where a time is not a number above 0.
+ * @throws {ArgumentError} for a time that is not a number above 0.
  *
  * @example
  * ```ts
@@ -200,7 +200,7 @@ export function judgeClaim({ expected }: Pick<Claim, "expected">, measured: Meas
 /** The ratio of each claim on an H200, in the order of {@link CLAIMS}: those of bench/results/cuda-h200.json, rounded. */
 const RATIOS = [1.02, 0.97, 1.46, 8.76, 2.95, 1.37, 0.11, 0.75, 0.14, 0.07, 0.07, 0.77];
 
-/** Every claim as it was measured on an H200. */
+/** The measurement of every claim on an H200. */
 export const MEASURED_CLAIMS: readonly ClaimMeasurement[] = Object.freeze(
   CLAIMS.map((claim, i) => ({
     claim: claim.id,
@@ -210,7 +210,7 @@ export const MEASURED_CLAIMS: readonly ClaimMeasurement[] = Object.freeze(
   })),
 );
 
-/** The claims about discrete GPUs that did not hold where they were measured. */
+/** The claims about discrete GPUs that their measurement refuted. */
 const REFUTED: readonly Claim[] = CLAIMS.filter(({ about }, i) =>
   about === "discrete" && MEASURED_CLAIMS[i].verdict !== "holds"
 );
@@ -225,7 +225,7 @@ export const MEASURED_ROWS: ReadonlyMap<RowId, string> = new Map(REFUTED.map((cl
   return [rowOf(claim), says];
 }));
 
-/** Cautions where the rule of a refuted claim decided, in a situation like the measured one. */
+/** Cautions for advice that rests on the rule of a refuted claim, in a situation like the measured one. */
 export const MEASURED_CAUTIONS: readonly Rule[] = REFUTED.map((claim): Rule => {
   const { size, cpu, gpu, repeats, existing } = claim.case;
   return {

@@ -16,11 +16,11 @@ export interface TimesOfGpus {
 export interface DeviceRequest {
   /** Where the data is before the work, and must be after it. */
   readonly data: "soc" | "dgpu";
-  /** How long the kernels take on each GPU. Where it is not known, the place of the data decides. */
+  /** The kernels' time on each GPU. Without it, the place of the data decides. */
   readonly kernel?: TimesOfGpus;
-  /** How long the transfers take between the two DRAMs, both ways together. It goes with `kernel`. */
+  /** The time of the transfers between the two DRAMs, both directions together. Only with `kernel`. */
   readonly transfer?: number;
-  /** How long it takes on each GPU until the work begins and until its end is noticed; 0 by default. */
+  /** The time on each GPU until the work begins and until its end is noticed; 0 by default. */
   readonly latency?: TimesOfGpus;
   /** True if the program uses unified memory; `false` by default. */
   readonly managed?: boolean;
@@ -30,7 +30,7 @@ export interface DeviceRequest {
 export interface DeviceAdvice {
   /** The GPU. */
   readonly gpu: TegraGpu;
-  /** How long the work takes on each GPU, in microseconds; missing where the kernels' times are not known. */
+  /** The time of the work on each GPU, in microseconds; missing if the kernels' times are not known. */
   readonly times?: TimesOfGpus;
   /** The rows that decided, in order. */
   readonly rules: readonly AdvisorRowId[];
@@ -52,11 +52,11 @@ const REQUEST = {
 };
 
 /**
- * Whether work belongs on a Tegra's own GPU or on the discrete one beside it (CUDA for Tegra, §3.4). The document names
- * the factors and gives no formula. Here they are added up, with the transfer on the GPU that is away from the data. If
- * both take as long, the GPU beside the data is chosen.
+ * Whether work belongs on a Tegra's own GPU or on the discrete one beside it (CUDA for Tegra, §3.4). The document names the
+ * factors, but no formula. Here they are added up, with the transfer for the GPU that is away from the data. If both take as
+ * long, the GPU beside the data is chosen.
  *
- * @throws {ArgumentError} where the request is wrong.
+ * @throws {ArgumentError} for a wrong request.
  *
  * @example
  * ```ts

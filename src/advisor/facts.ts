@@ -49,7 +49,7 @@ export type Fact = DeviceFact | RequestFact | DecidedFact;
 
 export type Facts = ReadonlySet<Fact>;
 
-/** A statement of a document, and where it holds. */
+/** A statement of a document, and the facts under which it holds. */
 export interface Rule {
   readonly row: RowId;
   /** Facts that must be known, or with `!` must not be; without any, the rule always holds. */

@@ -40,7 +40,7 @@ const FUNCTIONS: Readonly<Record<AdvisedKind, AdvisedFunctions>> = {
 /**
  * The functions that allocate and release a kind of memory.
  *
- * @throws {ArgumentError} where the argument is not a kind.
+ * @throws {ArgumentError} for an argument that is not a kind.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ interface FlagRule extends Rule {
   readonly flag: AllocationFlag;
 }
 
-/** The flags that a kind may have. An upload is write-combined: the CPU only writes it, and the GPU is not an igpu. */
+/** The flags that a kind may have. An upload, which the CPU only writes for a discrete GPU, is write-combined. */
 const FLAGS: Readonly<Partial<Record<AdvisedKind, readonly FlagRule[]>>> = {
   pinned: [
     { flag: "cudaHostAllocMapped", row: "002/cudaHostAlloc/mapped", when: ["in place"] },
@@ -86,7 +86,7 @@ const DEFAULTS: Readonly<Partial<Record<AdvisedKind, { flag: AllocationFlag; row
   managed: { flag: "cudaMemAttachGlobal" },
 };
 
-/** The flags to allocate a kind of memory with, and the rows that ask for them. */
+/** The flags for allocating a kind of memory, and the rows that require them. */
 export function flagsOf(kind: AdvisedKind, facts: Facts): { flags: AllocationFlag[]; rules: AdvisorRowId[] } {
   const set = holding(FLAGS[kind] ?? [], facts);
   if (set.length > 0) return { flags: set.map(({ flag }) => flag), rules: set.map(({ row }) => row) };

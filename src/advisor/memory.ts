@@ -33,7 +33,7 @@ export interface ExcludedKind {
   readonly row: AdvisorRowId;
 }
 
-/** The CPU's end of the copies, where the CPU cannot reach the memory itself. */
+/** The CPU's memory for copies, if the CPU cannot reach the advised memory itself. */
 export interface Staging {
   /** The kind of memory. */
   readonly kind: Exclude<AdvisedKind, "device" | "managed">;
@@ -57,7 +57,7 @@ export interface MemoryAdvice {
   readonly call?: string;
   /** The flags of cudaSetDeviceFlags in the documents. Since CUDA 3.2 every context maps host memory without them. */
   readonly deviceFlags: readonly "cudaDeviceMapHost"[];
-  /** The memory that the CPU uses, which is copied to and from; missing where nothing has to be copied. */
+  /** The memory that the CPU uses and copies to and from; missing if nothing has to be copied. */
   readonly staging?: Staging;
   /** The rows that decided, in order: about the kind first, then about flags and functions. */
   readonly rules: readonly AdvisorRowId[];
@@ -77,13 +77,13 @@ const PREREQUISITES: Readonly<Partial<Record<AdvisedKind, AdvisorRowId>>> = {
 };
 
 /**
- * Which kind of CUDA memory to use for a buffer. It asks no GPU: `device` says all that it needs to know of one.
+ * Which kind of CUDA memory to use for a buffer. It queries no GPU: `device` describes one.
  *
- * The rules come from NVIDIA's "CUDA for Tegra" (§2 and §3) and an article about zero copy (002). About a discrete GPU in
- * another machine than a Tegra the former says little, and points to NVIDIA's Best Practices Guide. All advice names its
- * rows; {@link advisorRow} shows them.
+ * The rules come from NVIDIA's "CUDA for Tegra" (§2 and §3) and an article about zero copy (002). The former says little about
+ * discrete GPUs in other machines, and points to NVIDIA's Best Practices Guide. All advice names its rows; {@link advisorRow}
+ * returns them.
  *
- * @throws {ArgumentError} where the request is wrong; `argument` names the field.
+ * @throws {ArgumentError} for a wrong request; `argument` names the field.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ export interface KindRule<K extends AdvisedKind = AdvisedKind> extends Rule {
 }
 
 export interface MemoryRule extends KindRule<Exclude<AdvisedKind, "registered">> {
-  /** Rows that support it, where they hold. */
+  /** Rows that support it, if they hold. */
   readonly also?: readonly Rule[];
 }
 

@@ -9,8 +9,8 @@ import { type CudaDeviceTraits, deviceIn } from "./traits.ts";
 export type CpuPattern = "none" | "write-once" | "read-once" | "read-write" | "repeated";
 
 /**
- * How the GPU goes over a buffer in one pass: not at all; over each byte once, with coalesced accesses; back to the same
- * bytes again and again (a matrix product); or in an order that suits no cache (a large stride, an index).
+ * How the GPU accesses a buffer in one pass: not at all; each byte once, with coalesced accesses; the same bytes again and
+ * again (a matrix product); or in an order that suits no cache (a large stride, an index).
  */
 export type GpuPattern = "none" | "coalesced" | "repeated" | "scattered";
 
@@ -68,7 +68,7 @@ const REQUEST = {
   smallUpTo: optional(whole(0), SMALL_BYTES),
 };
 
-/** What is known of a request. @throws {ArgumentError} where a field is missing or wrong. */
+/** The facts in a request. @throws {ArgumentError} for a field that is missing or wrong. */
 export function factsOf(request: AdviseRequest): Facts {
   const { size, cpu, gpu, repeats, device, existing, contexts, gpuWrites, safety, smallUpTo } = requestIn(
     request,

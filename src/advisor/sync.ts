@@ -84,7 +84,7 @@ const REQUEST = {
  * How a CPU thread waits for the GPU (CUDA for Tegra, §3.5, which says cudaDeviceBlockingSync for today's
  * cudaDeviceScheduleBlockingSync; and the reference of cudaSetDeviceFlags, to which it points).
  *
- * @throws {ArgumentError} where the request is wrong.
+ * @throws {ArgumentError} for a wrong request.
  *
  * @example
  * ```ts

@@ -17,7 +17,7 @@ export interface MemoryReach {
  * How a Tegra's CPU or GPU reaches a kind of memory (CUDA for Tegra, table 1); undefined on other machines, which are not
  * in the table. Registered memory is pinned host memory there.
  *
- * @throws {ArgumentError} where an argument is wrong.
+ * @throws {ArgumentError} for a wrong argument.
  *
  * @example
  * ```ts
@@ -120,11 +120,11 @@ export interface FeatureSupport {
 }
 
 /**
- * Does a device lack a feature of CUDA (CUDA for Tegra, §3.6, and §3.2 about atomics)? The list is about Tegras; for any
+ * Whether a device lacks a feature of CUDA (CUDA for Tegra, §3.6, and §3.2 about atomics). The list is about Tegras; for any
  * other machine the result is `"not-listed"`.
  *
- * @param safety is it for a safe context?
- * @throws {ArgumentError} where an argument is wrong.
+ * @param safety true for a safe context
+ * @throws {ArgumentError} for a wrong argument.
  *
  * @example
  * ```ts

@@ -7,16 +7,16 @@ import { cString } from "../core/native/text.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { RECORD } from "./release_code.ts";
 
-/** A word of a struct: a number is where something lies in the block, and becomes its address. */
+/** A word of a struct: a bigint is the value; a number is an offset in the block, and becomes an address. */
 export type Word = bigint | number;
 
-/** A block of C's heap with structs that point to each other, written before its address is known. It frees itself. */
+/** A block of C's heap with structs that point to each other, written before its address is known. The last struct frees it. */
 export class Draft {
   #view = new DataView(new ArrayBuffer(512));
   #length = 0;
   readonly #pointers: number[] = [];
 
-  /** @param left how many structs are released @param notice what is called once they are */
+  /** @param left the number of structs to release @param notice called once they all are */
   constructor(left: number, notice?: { readonly callback: Address; readonly data: Address }) {
     const { callback: post = NULL, data: semaphore = NULL } = notice ?? {};
     this.struct(RECORD, { left: BigInt(left), post, semaphore, free: callbackAddress("free") });
@@ -44,7 +44,7 @@ export class Draft {
     return this.bytes(cString(text));
   }
 
-  /** Its bytes, in a block that they were written to. `undo` frees it: until its structs have an owner. */
+  /** Writes the block, and returns a copy of its bytes. `undo` frees the block, for as long as its structs have no owner. */
   done(undo: Undo): Uint8Array<ArrayBuffer> {
     const block = libc().calloc(1n, BigInt(this.#length));
     if (block === NULL) throw libcError("calloc");

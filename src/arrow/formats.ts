@@ -11,7 +11,7 @@ export const FORMATS: Readonly<Record<DType, string>> = {
   ...{ i32: "i", f32: "f", u64: "L", i64: "l", f64: "g" },
 };
 
-/** What the bytes are in other formats, by how those begin: no tensor has such elements. */
+/** Formats whose elements no tensor has, by their first letters: what the elements are, for messages. */
 export const OTHERS: Readonly<Record<string, string>> = {
   ...{ n: "nulls", b: "booleans, which are single bits", d: "decimals", w: "binaries of a fixed size" },
   ...{ u: "texts", U: "texts", vu: "texts", z: "binaries", Z: "binaries", vz: "binaries" },
@@ -27,10 +27,10 @@ export const devices: ArrayDevices = new ArrayDevices(checks, [
   { type: arrow.ARROW_DEVICE_CUDA_MANAGED, name: "ARROW_DEVICE_CUDA_MANAGED", apis: ["cuda"], memory: "managed" },
 ]);
 
-/** The number of the device that is not one of several: the CPU. */
+/** Arrow's device number of the CPU, which has no number. */
 export const NO_NUMBER = -1n;
 
-/** The keys of an extension type in a schema's metadata, and the one that is a tensor's. */
+/** The keys of an extension type in a schema's metadata, and the extension type of tensors. */
 export const [EXTENSION, ABOUT, TENSOR] = [
   "ARROW:extension:name",
   "ARROW:extension:metadata",

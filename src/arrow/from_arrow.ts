@@ -20,13 +20,13 @@ import { readArray, type ReadColumn } from "./read.ts";
 
 /** Options of {@link fromArrow}. */
 export interface FromArrowOptions {
-  /** Where the tensors may be: `host`, and CUDA contexts, of which the array's device is taken. */
+  /** The contexts that the tensors may belong to: `host`, and a CUDA context for each device. */
   readonly contexts: readonly Context[];
-  /** True if the array is an `ArrowDeviceArray`, which says on which device it is. */
+  /** True if the array is an `ArrowDeviceArray`, which names its device. False by default. */
   readonly device?: boolean;
   /**
-   * How it may be used; `"read"` by default, because Arrow's arrays are not to change. Pass `"read-write"` if their producer
-   * lets you write them.
+   * How the bytes may be used; `"read"` by default, because Arrow's arrays are immutable. Pass `"read-write"` if their
+   * producer lets you write them.
    */
   readonly access?: Access;
 }
@@ -34,20 +34,20 @@ export interface FromArrowOptions {
 const OPTIONS: Names<FromArrowOptions> = { contexts: true, device: true, access: true };
 
 /**
- * A tensor over an array of other code's, in place, or a frame over a record batch, whose planes are its columns: by an
- * `ArrowSchema` and an `ArrowArray` (Arrow's C data interface). Both structs are moved: once this returns, the caller's are
- * released, and the producer's release function runs when the last tensor has ended, after all work. Where this throws,
- * both are still the caller's.
+ * A tensor over another library's array, in place, or a frame over a record batch, whose planes are the batch's columns: by
+ * an `ArrowSchema` and an `ArrowArray` (Arrow's C data interface). Both structs are moved: once this returns, the caller's
+ * are marked as released, and the producer's release function runs when the last tensor has ended, after all work. If this
+ * throws, both are still the caller's.
  *
- * Numbers can be shared, lists of a fixed size of them, and the extension type arrow.fixed_shape_tensor.
+ * The elements may be numbers, fixed-size lists of numbers, and the extension type arrow.fixed_shape_tensor.
  *
  * @param schema the address of the `ArrowSchema`
  * @param array the address of the `ArrowArray`, or with `device` of the `ArrowDeviceArray`
- * @throws {ArgumentError} for what cannot be read, contradicts itself, has nulls, or elements that no tensor has; for a
- * device that no context here has; for wrong options.
- * @throws {LayoutError} for elements that are not aligned, and for more than a tensor can have.
+ * @throws {ArgumentError} for structs that cannot be read or contradict themselves, nulls, and elements that no tensor has;
+ * for a device without a context among `contexts`; for wrong options.
+ * @throws {LayoutError} for elements that are not aligned, and for more bytes than a tensor can have.
  * @throws {DisposedError} if a context was disposed.
- * @throws {NativeCallError} if there is no memory.
+ * @throws {NativeCallError} if memory runs out.
  *
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
     const structs = newUndo();
     const owned = new OwnedStructs(structs);
     undo.push(() => undoAll(structs, "releasing an Arrow array"));
-    const drop = dropping(structs, read.columns.length + 1); // the last hold is this function's
+    const drop = dropping(structs, read.columns.length + 1); // one hold is this function's
     const work = workBehind(arrays, said.sync_event);
     const tensors = read.columns.map(({ address, layout }) => {
       const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, {
@@ -98,15 +98,15 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
 const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_event: NULL };
 
 /**
- * Releases the structs at the last of `holds` calls. A function of its own, because what a tensor's end calls must not
- * reach the tensor.
+ * Returns a function that releases the structs at the last of `holds` calls. It is made here because the closure must not
+ * hold the tensors, whose ends call it.
  */
 function dropping(structs: Undo, holds: number): () => void {
   let held = holds;
   return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));
 }
 
-/** @throws {ArgumentError} where a struct cannot be marked as moved: a write there would end the process. */
+/** @throws {ArgumentError} for a struct in read-only memory: marking it as moved would crash the process. */
 function assertMovable(address: Address, byteLength: number, argument: string): void {
   if (!isReadOnly(address, byteLength)) return;
   throw checks.wrong(
@@ -116,7 +116,7 @@ function assertMovable(address: Address, byteLength: number, argument: string): 
   );
 }
 
-/** Moves a struct: what its release function is called with from now on. */
+/** Moves a struct: copies it to `owned`, and marks the caller's as released. */
 function take(
   owned: OwnedStructs,
   which: "schema" | "array",
@@ -133,7 +133,7 @@ function deviceAt(array: Address) {
   return readArrowDeviceArray(readObject(array, ArrowDeviceArray.size, "arrow", "array"), 0);
 }
 
-/** The producer's work, which lies behind an event: a CUDA array points to a `cudaEvent_t`. */
+/** The producer's work in flight, as an event: a CUDA array's `sync_event` points to a `cudaEvent_t`. */
 function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence } {
   if (sync === NULL) return {};
   if (event === undefined) throw checks.wrong("array", "its sync_event is not null, and its device has no events.");

@@ -1,9 +1,9 @@
 import { NativeKeep, NativeLoans } from "../core/tensors/native_loans.ts";
 
-/** What consumers have of memory here. */
+/** The bytes that consumers of Arrow hold. */
 export const loans: NativeLoans = new NativeLoans("Arrow");
 
-/** It is read by them, and not written. */
+/** Lends for reading: Arrow's arrays are immutable. */
 export const keep: NativeKeep = new NativeKeep(
   "Have its consumer release the ArrowArray, or dispose what toArrow() returned.",
   true,

@@ -8,21 +8,21 @@ import { keep } from "./lent.ts";
 const [SCHEMA, ARRAY] = [0, ArrowSchema.size / 8];
 const WORDS = ARRAY + ArrowDeviceArray.size / 8;
 
-/** The two structs of one array, where others may move them from, or where they were moved to. */
+/** The two structs of one array, in memory of ours: exported, or moved from a producer. */
 export class OwnedStructs {
   readonly #words: CallbackWords;
   readonly schema: Address;
   /** An `ArrowDeviceArray` begins with its `ArrowArray`: it is the address of both. */
   readonly array: Address;
 
-  /** Both are released already. `undo` releases those that came into being, and ends the memory. */
+  /** Both begin as released. `undo` releases those that were set since, and frees the memory. */
   constructor(undo: Undo) {
     const words = this.#words = new CallbackWords(WORDS, undo);
     [this.schema, this.array] = [words.addressOf(SCHEMA), words.addressOf(ARRAY)];
     owned("arrow.structs", undo, () => {
       call(this.schema, words.all[SCHEMA + ArrowSchema.fields.release.offset / 8]);
       call(this.array, words.all[ARRAY + ArrowArray.fields.release.offset / 8]);
-      keep.letGo(); // they may have been of a tensor here
+      keep.letGo(); // they may have been an export of ours
     });
   }
 

@@ -1,5 +1,5 @@
 /**
- * What other code's structs say of an array. Each is read only where it can be read, and every value is checked.
+ * Reads other code's structs. The kernel is asked first whether each can be read, and every value is checked.
  *
  * @module
  */
@@ -11,14 +11,14 @@ import { type Layout, layout } from "../core/layout/layout.ts";
 import { probeText, readObject } from "../core/native/foreign_addresses.ts";
 import { ABOUT, checks, EXTENSION, FORMATS, OTHERS, TENSOR } from "./formats.ts";
 
-/** The elements of one column: where they lie, and how. */
+/** The elements of one column. */
 export interface ReadColumn {
   readonly name: string;
   readonly address: Address;
   readonly layout: Layout;
 }
 
-/** All columns of a record batch, or the one of an array. */
+/** All columns of a record batch, or an array as the only one. */
 export interface ReadArray {
   readonly isBatch: boolean;
   readonly columns: readonly ReadColumn[];
@@ -27,10 +27,10 @@ export interface ReadArray {
 const DTYPES: ReadonlyMap<string, DType> = new Map(Object.entries(FORMATS).map(([dtype, f]) => [f, dtype as DType]));
 const FLAGS = flag.ARROW_FLAG_NULLABLE | flag.ARROW_FLAG_DICTIONARY_ORDERED | flag.ARROW_FLAG_MAP_KEYS_SORTED;
 
-/** Frames have as many planes, tensors as many dimensions; texts are of this length at most, and metadata of that. */
+/** The limits of frames' planes and tensors' dimensions, and of names, metadata pairs and metadata texts (bytes). */
 const [MOST_COLUMNS, MOST_DIMENSIONS, LONGEST_TEXT, MOST_PAIRS, LONGEST_VALUE] = [64, 31, 4096, 1024, 1 << 20];
 
-/** @throws {ArgumentError} for what cannot be read, contradicts itself, or has elements that no tensor has. */
+/** @throws {ArgumentError} for structs that cannot be read or contradict themselves, and elements that no tensor has. */
 export function readArray(schema: Address, array: Address): ReadArray {
   const [type, data] = [schemaAt(schema, "schema"), arrayAt(array, "array")];
   if (type.format !== "+s") return { isBatch: false, columns: [columnOf(nodeOf(type, data, ""), data.length, 0n)] };
@@ -52,11 +52,11 @@ interface Node {
   readonly path: string;
   readonly name: string;
   readonly dtype: DType;
-  /** What it holds for each of its own elements. */
+  /** The shape of one element: empty for numbers, else that of the list. */
   readonly shape: readonly bigint[];
   readonly data: Address;
   readonly length: bigint;
-  /** Its first element, counted in those of the dtype from `data` on. */
+  /** The offset of its first element from `data`, in numbers of the dtype. */
   readonly start: bigint;
 }
 
@@ -122,7 +122,7 @@ function nodeOf(type: Schema, data: Data, path: string, depth = 0): Node {
 
 const NUMBERS = "Numbers can be shared, lists of a fixed size of them, and record batches of such columns.";
 
-/** Throws unless there are as many buffers and children as given, and no nulls. Returns the buffers. */
+/** Throws unless there are exactly so many buffers and children, and no nulls. Returns the buffers. */
 function assertPlain(type: Schema, data: Data, path: string, buffers: number, children: bigint): Address[] {
   if (type.dictionary !== NULL || data.dictionary !== NULL) {
     throw checks.wrong("schema", `${path}it is encoded by a dictionary.`, "Decode it first: dictionary_decode().");
@@ -161,7 +161,7 @@ function pointersAt(address: Address, count: number, argument: string): Address[
   return [...new BigUint64Array(readObject(address, 8 * count, "arrow", argument).buffer)] as Address[];
 }
 
-/** The shape that the extension type for tensors gives to lists. Other extension types leave their storage's. */
+/** The shape of a list's elements: the extension type of tensors has its own, and others have that of their storage. */
 function shapeOf({ metadata }: Schema, stored: readonly bigint[], path: string): readonly bigint[] {
   const pairs = metadata === NULL ? {} : pairsAt(metadata, path);
   if (pairs[EXTENSION] !== TENSOR) return stored;
@@ -203,7 +203,7 @@ function pairsAt(address: Address, path: string): Record<string, string> {
   );
 }
 
-/** A part of a node's elements, as a tensor has them. */
+/** The rows of a node from an offset on, as a tensor's layout and address. */
 function columnOf({ path, name, dtype, shape, data, start }: Node, rows: bigint, offset: bigint): ReadColumn {
   const size = BigInt(sizeOf(dtype));
   const address = data + (start + offset * product(shape)) * size;

@@ -8,22 +8,22 @@ import type { ArrowArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
 import { Assembler, JMP, JNZ, JZ } from "../guard/assembler.ts";
 import type { Code } from "../guard/x86_64.ts";
 
-/** What the structs of one block have in common, at the block's beginning: `private_data` leads to it. */
+/** The state that the structs of one block share, at the block's start: their `private_data` points to it. */
 export const RECORD = {
   size: 32,
   align: 8,
   fields: {
-    /** How many structs of the block are not released yet. */
+    /** The number of structs in the block that are not released yet. */
     left: { offset: 0, type: "u64" },
-    /** `sem_post`, and what it is called with after the last one; 0 for a schema, whose end JavaScript does not wait for. */
+    /** `sem_post` and its argument, for the last release; 0 for a schema, whose end JavaScript does not wait for. */
     post: { offset: 8, type: "u64" },
     semaphore: { offset: 16, type: "u64" },
-    /** `free`, which gives the block back after that. */
+    /** `free`, which is called with the block after that. */
     free: { offset: 24, type: "u64" },
   },
 } as const;
 
-/** `void release(struct S *self)`: the children that were not moved, then itself, then the block with its last struct. */
+/** `void release(struct S *self)`: releases the children that were not moved, then itself; the last one frees the block. */
 export function releaseCode({ fields }: typeof ArrowSchema | typeof ArrowArray): Code {
   const { left, post, semaphore, free } = RECORD.fields;
   const code = new Assembler();

@@ -20,8 +20,8 @@ import { releaseCode } from "./release_code.ts";
 /** Options of {@link toArrow}. */
 export interface ToArrowOptions {
   /**
-   * How an array of several dimensions is described: as lists of a fixed size within each other (`"list"`, which every
-   * library knows), or as Arrow's extension type for tensors (`"tensor"`, arrow.fixed_shape_tensor). `"list"` by default.
+   * How an array of several dimensions is described: as nested fixed-size lists (`"list"`, which every library knows), or as
+   * Arrow's extension type for tensors (`"tensor"`, arrow.fixed_shape_tensor). `"list"` by default.
    */
   readonly as?: "list" | "tensor";
   /** The names of a frame's columns: those of its table, or `"0"`, `"1"`, … by default. */
@@ -31,7 +31,7 @@ export interface ToArrowOptions {
 const OPTIONS: Names<ToArrowOptions> = { as: true, names: true };
 const KINDS = { list: true, tensor: true };
 
-/** What an array is, and where its bytes are: a node of both trees. */
+/** A node of both trees, the schema's and the array's. */
 interface Node {
   readonly name: string;
   readonly format: string;
@@ -43,16 +43,16 @@ interface Node {
 
 /**
  * An `ArrowSchema` and an `ArrowArray` over a tensor's bytes, or over a frame's as the columns of a record batch: Arrow's C
- * data interface, for any library in this process. A consumer moves the structs, and may release them on any thread. The
- * bytes are lent for reading until then: nothing can write them. The tensor's end releases what no consumer has moved, and
- * waits in the background for the rest.
+ * data interface, for any library in this process. A consumer moves the structs, and may release them on any thread. Until
+ * then the bytes are lent for reading, and nothing can write them. The tensor's end releases the structs that no consumer
+ * has moved, and waits in the background for the others.
  *
- * @param given a contiguous tensor or frame in the host's memory, or in CUDA's
- * @throws {ArgumentError} for what is neither, other kinds of memory, and wrong options.
- * @throws {LayoutError} for rows with gaps, and columns of several lengths.
+ * @param given a contiguous tensor or frame in the host's or CUDA's memory
+ * @throws {ArgumentError} for any other value, other kinds of memory, and wrong options.
+ * @throws {LayoutError} for rows with gaps, and columns of different lengths.
  * @throws {AccessError} if the bytes are lent for writing, or work on them waits for a promise.
- * @throws {DisposedError} if it was disposed.
- * @throws {NativeCallError} if there is no memory.
+ * @throws {DisposedError} if the tensor or frame was disposed.
+ * @throws {NativeCallError} if memory runs out.
  * @throws {InteropError} on machines that are not x86-64.
  *
  * @example
@@ -105,7 +105,7 @@ function releaseFunctions() {
   });
 }
 
-/** The device of all planes, and where each begins. @throws {ArgumentError} for memory that Arrow has no name for. */
+/** The device of all planes, and each plane's address. @throws {ArgumentError} for memory that Arrow has no name for. */
 function placesOf(planes: readonly Tensor[]) {
   const places = planes.flatMap((plane) => devices.placeOf(plane) ?? []);
   const [first] = places;
@@ -163,7 +163,7 @@ function nodeOf({ layout, name: text }: Tensor, address: bigint, name: string, a
   return { ...node, name, metadata: pairs({ [EXTENSION]: TENSOR, [ABOUT]: JSON.stringify({ shape: rest }) }) };
 }
 
-/** A schema's metadata: how many pairs, and each text behind its length, in 32 bits. */
+/** A schema's metadata: the number of pairs, then each text after its byte length; numbers have 32 bits. */
 function pairs(all: Readonly<Record<string, string>>): Uint8Array {
   const number = (n: number) => new Uint8Array(new Int32Array([n]).buffer);
   const texts = Object.entries(all).flat().map((text) => new TextEncoder().encode(text));
@@ -180,13 +180,13 @@ function writeSchema(draft: Draft, { name, format, metadata, children }: Node, r
   return draft.struct(ArrowSchema, {
     format: draft.text(format),
     name: draft.text(name),
-    flags: ARROW_FLAG_NULLABLE, // as in the types of others: with it, theirs and this one are equal
+    flags: ARROW_FLAG_NULLABLE, // the default of other libraries, whose types would not equal this one without it
     metadata: metadata === undefined ? 0n : draft.bytes(metadata),
     ...childrenIn(draft, of, release),
   });
 }
 
-/** @param device what the root has besides */
+/** @param device the root's device; the root is an `ArrowDeviceArray` */
 function writeArray(
   draft: Draft,
   { length, buffers, children }: Node,
@@ -194,14 +194,13 @@ function writeArray(
   device?: { readonly device_type: number; readonly device_id: bigint },
 ): number {
   const of = children.map((child) => writeArray(draft, child, release));
-  const at = draft.struct(device === undefined ? ArrowArray : { ...ArrowDeviceArray, fields: ROOT }, {
+  return draft.struct(device === undefined ? ArrowArray : { ...ArrowDeviceArray, fields: ROOT }, {
     length: BigInt(length),
     n_buffers: BigInt(buffers.length),
     buffers: draft.words(buffers),
     ...childrenIn(draft, of, release),
     ...device && { device_id: device.device_id, device_type: BigInt(device.device_type) },
   });
-  return at;
 }
 
 const ROOT = { ...ArrowDeviceArray.fields, ...ArrowArray.fields };
@@ -210,15 +209,15 @@ function childrenIn(draft: Draft, of: readonly number[], release: Address): Reco
   return { n_children: BigInt(of.length), children: of.length === 0 ? 0n : draft.words(of), release, private_data: 0 };
 }
 
-/** What {@link toArrow} returns: two structs that a consumer may take, until they are disposed. */
+/** What {@link toArrow} returns: two structs that a consumer may move until this is disposed. */
 export class ArrowExport extends Printed implements Disposable {
-  /** Arrow's number of the kind of device: 1 is the CPU, 2 CUDA. */
+  /** Arrow's number of the type of device: 1 is the CPU, 2 CUDA. */
   readonly deviceType: number;
-  /** Its end of life. */
+  /** The structs' end of life. */
   readonly resource: Resource;
   readonly #structs: Pick<OwnedStructs, "schema" | "array">;
 
-  /** Takes the structs over. It ends with what it describes. */
+  /** Takes over the structs. It ends with `of`, the tensor or frame. */
   constructor({ schema, array }: OwnedStructs, deviceType: number, of: Resource, undo: Undo) {
     super();
     this.#structs = { schema, array };
@@ -227,7 +226,7 @@ export class ArrowExport extends Printed implements Disposable {
     registerLater(this, this.resource);
   }
 
-  /** The address of the `ArrowSchema`. @throws {DisposedError} once it or the tensor was disposed. */
+  /** The address of the `ArrowSchema`. @throws {DisposedError} once this or the tensor was disposed. */
   get schema(): Address {
     this.resource.assertLive();
     return this.#structs.schema;
@@ -235,19 +234,19 @@ export class ArrowExport extends Printed implements Disposable {
 
   /**
    * The address of the `ArrowArray`, and of the `ArrowDeviceArray` that begins with it.
-   * @throws {DisposedError} once it or the tensor was disposed: another export may lie there.
+   * @throws {DisposedError} once this or the tensor was disposed: another export may lie there.
    */
   get array(): Address {
     this.resource.assertLive();
     return this.#structs.array;
   }
 
-  /** What it is. */
+  /** The name of the tensor or frame, and the end of life. */
   toString(): string {
     return withFacts(this.resource.name, [this.resource.end]);
   }
 
-  /** Releases what no consumer has moved, and ends the structs' memory: consumers take them before. Idempotent. */
+  /** Releases the structs that no consumer has moved, and frees their memory. Idempotent. */
   [Symbol.dispose](): void {
     unregister(this.resource);
     this.resource.dispose();

@@ -34,6 +34,15 @@ export function channelOptions(given: ChannelOptions): Allowed {
   return { targets: targetsOf(contexts), allow };
 }
 
+/** The same for who reads a ring, whose frames have to go somewhere. @throws {ArgumentError} */
+export function readerOptions(given: ChannelOptions): Allowed {
+  const options = channelOptions(given);
+  if (options.targets.length > 0) return options;
+  throw checks.wrong("contexts", "expected one or more, to which the ring's frames go; got none.", READ_BY_CPU);
+}
+
+const READ_BY_CPU = "For frames that the CPU reads, pass { contexts: [host] }.";
+
 /** Checks the signal that a program gave. @throws {ArgumentError} */
 export function signalIn(signal: AbortSignal | undefined): SignalOptions {
   checks.assertSignal(signal, "signal");

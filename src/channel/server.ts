@@ -147,7 +147,11 @@ export function connect<T extends Tensor | Frame = Tensor | Frame>(
   path: string,
   options: ChannelOptions = {},
 ): Peer<T> {
-  const { targets, allow } = channelOptions(options);
+  return connectAs<T>(path, channelOptions(options));
+}
+
+/** The same with options that were checked. */
+export function connectAs<T extends Tensor | Frame>(path: string, { targets, allow }: Allowed): Peer<T> {
   const fd = connectTo(path);
   const who = askedOf(fd, allow);
   if (who.allowed) return new Peer<T>(fd, who.credentials, targets);

@@ -76,16 +76,21 @@ export type Names<T> = { readonly [N in keyof T]-?: unknown };
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
   if (given === NO_OPTIONS) return given;
-  if (!isPlain(object(given, argument)) && !Object.keys(names).some((name) => Object.hasOwn(given, name))) {
+  if (!isPlain(object(given, argument)) && !hasAny(given, names)) {
     throw unexpected(argument, `{ ${Object.keys(names).join(", ")} }`, given);
   }
   const unknown = otherNames(given, names);
   if (unknown === undefined) return given;
-  throw new ArgumentError(`${argument}: unknown property ${unknown}.`, {
-    api: "core",
-    argument,
-    hint: `Use ${Object.keys(names).join(", ")}.`,
-  });
+  throw unknownProperty(unknown, names, argument);
+}
+
+function hasAny(given: object, names: object): boolean {
+  return Object.keys(names).some((name) => Object.hasOwn(given, name));
+}
+
+function unknownProperty(unknown: string, names: object, argument: string): ArgumentError {
+  const hint = `Use ${Object.keys(names).join(", ")}.`;
+  return new ArgumentError(`${argument}: unknown property ${unknown}.`, { api: "core", argument, hint });
 }
 
 /** True for an object that no class has made, of this realm or another; it may inherit from one that holds defaults. */

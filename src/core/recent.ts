@@ -49,8 +49,12 @@ export class Recent<V> {
 
   /** What was found for these numbers. */
   of(find: () => V): V {
-    for (const known of this.#known) if (this.#areThose(known.numbers)) return known.value;
-    const value = find();
+    const known = this.#known;
+    for (let i = 0; i < known.length; i++) if (this.#areThose(known[i].numbers)) return known[i].value;
+    return this.#found(find());
+  }
+
+  #found(value: V): V {
     this.#known.unshift({ numbers: this.#numbers.slice(0, this.#count), value });
     this.#known.length = Math.min(this.#known.length, MOST);
     return value;

@@ -4,7 +4,7 @@ import { cudaDriver, cudart } from "./library.ts";
 
 const PREFIX = "cudaDevAttr";
 
-/** Attributes that only the driver has: `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED` is `dmaBufSupported`. */
+/** Attributes of the driver API alone: `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED` is `dmaBufSupported`. */
 const DRIVER_ONLY = {
   virtualMemoryManagementSupported: driver.CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
   handleTypePosixFileDescriptorSupported: driver.CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
@@ -22,7 +22,7 @@ export type CudaAttribute =
   | "dmaBufSupported"
   | "hostNumaVirtualMemoryManagementSupported";
 
-/** The attributes of a device, as far as this CUDA knows them. */
+/** The attributes of a device that this version of CUDA has. */
 export type CudaAttributes = Readonly<Partial<Record<CudaAttribute, number>>>;
 
 const NUMBERS: readonly (readonly [CudaAttribute, number])[] = Object.entries(constants)
@@ -36,7 +36,7 @@ export function attributesOf(ordinal: number): CudaAttributes {
   const attributes: Partial<Record<CudaAttribute, number>> = {};
   for (const [name, number] of NUMBERS) {
     if (cudaDeviceGetAttribute(value, number, ordinal) === 0) attributes[name] = value[0];
-    else cudaGetLastError(); // an older CUDA does not know it
+    else cudaGetLastError(); // an older CUDA does not have the attribute
   }
   for (const [name, number] of Object.entries(DRIVER_ONLY)) {
     const reported = driverAttribute(ordinal, number);
@@ -52,7 +52,7 @@ function attributeName(constant: string): CudaAttribute {
 
 const value = new Int32Array(1);
 
-/** Only the driver's API has it (cuDeviceGetAttribute); undefined if the driver is too old to know it. */
+/** An attribute of the driver API (cuDeviceGetAttribute); undefined if the driver is too old. */
 function driverAttribute(ordinal: number, attribute: number): number | undefined {
   return cudaDriver().cuDeviceGetAttribute(value, attribute, ordinal) === 0 ? value[0] : undefined;
 }

@@ -13,8 +13,8 @@ import { callsTo, retainPrimary, type Within } from "./primary_context.ts";
 import type { CudaTensor } from "./tensor.ts";
 
 /**
- * The primary context of a device, which all users of CUDA's runtime in the process share. Tensors, streams and programs
- * belong to it. `CudaContext` opens it, and makes them.
+ * The primary context of a device, which all users of CUDA's runtime in the process share, and to which tensors, streams and
+ * programs belong. `CudaContext` opens it and makes those.
  */
 export abstract class CudaPrimaryContext extends DeviceContext implements LaneDevice, Target<CudaTensor> {
   /** The API's name. */
@@ -41,7 +41,7 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   readonly within: Within;
   /** Makes a call that takes its device from an event or a stream. For mappers. */
   readonly near: Within;
-  /** Makes a call as `within` does, where `isCurrent` or `isNear` has just returned false. For mappers. */
+  /** Makes a call as `within` does, when `isCurrent` or `isNear` has just returned false. For mappers. */
   readonly switched: Within;
 
   /** Takes over the retained context `handle`, and the undo list that releases it. */
@@ -75,7 +75,7 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   /** True for tensors of this target. */
   abstract is(value: Mapped): value is CudaTensor;
 
-  /** Why its device takes no `EGLSync`s as events; undefined where it does. For mappers. */
+  /** Why its device takes no `EGLSync`s as events; undefined if it does. For mappers. */
   get eglSyncRefusal(): string | undefined {
     return refuseEglSync(this.device.attributes);
   }

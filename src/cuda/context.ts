@@ -54,12 +54,11 @@ import { CudaTimer } from "./timer.ts";
 
 /** Options of {@link CudaContext.open}. */
 export interface CudaOptions extends CudaDeviceChoice {
-  /** How threads wait for the device; by default as the device's context does, or `"auto"`. */
+  /** How threads wait for the device; by default the schedule of the device's context, or `"auto"` without one. */
   readonly schedule?: CudaSchedule;
   /**
-   * True if kernels must reach pinned host memory by an address. They do if the device can (canMapHostMemory); any other
-   * wish is refused. Old programs call `cudaSetDeviceFlags(cudaDeviceMapHost)` first; since CUDA 3.2 every context behaves
-   * as if they did.
+   * Whether kernels reach pinned host memory by an address. They do exactly if the device can (canMapHostMemory), and any
+   * other value is refused. Since CUDA 3.2 every context behaves as if `cudaSetDeviceFlags(cudaDeviceMapHost)` was called.
    */
   readonly mapHost?: boolean;
 }
@@ -68,8 +67,8 @@ const FORMAT: Names<CudaImageFormat> = { dtype: true, channels: true };
 const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true, on: true };
 
 /**
- * A GPU under CUDA, by its primary context, which all users of CUDA's runtime in the process share. It is its own target:
- * memory that its kernels reach. Calls leave the thread's current device as it was.
+ * A GPU under CUDA, by its primary context, which all users of CUDA's runtime in the process share. The context is a target:
+ * memory that its kernels reach. Calls leave the thread's current device unchanged.
  *
  * Disposing it disposes all its objects. The primary context stays until the process ends, because libcudart retains it
  * from its first call on (seen with 12.0, 12.9 and 13.0).
@@ -95,7 +94,7 @@ export class CudaContext extends CudaPrimaryContext {
   readonly hostPorts: Memory<CudaTensor> = hostPorts(this);
   /** Its ports: to the host, and memory of other APIs by its fd. For mappers. */
   readonly ports: Memory<CudaTensor>;
-  /** The default stream of samepage; it does not wait for the legacy default stream. */
+  /** samepage's default stream, which does not wait for the legacy default stream. */
   readonly stream: CudaStream;
   /** Pinned memory of the host. */
   readonly pinned: CudaPinned;
@@ -103,7 +102,7 @@ export class CudaContext extends CudaPrimaryContext {
   readonly managed: CudaManaged;
   /** Virtual memory: with an fd, and for several devices. */
   readonly virtual: CudaVirtual;
-  /** The proofs of which memory its kernels use in place. */
+  /** Proofs that its kernels use memory in place. */
   readonly proofs: Proofs<CudaContext>;
   /** Its kernels' access to host memory. For mappers. */
   readonly hostMemory: CudaHostMemory;
@@ -158,34 +157,34 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Allocates device memory (cudaMalloc, or cudaMallocPitch if `pitch` is true), not initialised.
+   * Allocates uninitialised device memory (cudaMalloc, or cudaMallocPitch if `pitch` is true).
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {NativeCallError} if memory runs out.
    */
   allocate(init: DeviceAllocation): CudaTensor {
     return deviceTensor(this, init);
   }
 
   /**
-   * Allocates device memory for all planes of a frame, one after the other (cudaMalloc), not initialised.
+   * Allocates uninitialised device memory for all planes of a frame, one after the other (cudaMalloc).
    *
-   * @throws {LayoutError} for a format or a size that cannot be.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {LayoutError} for an impossible format or size.
+   * @throws {NativeCallError} if memory runs out.
    */
   allocateFrame(info: FrameInfo): Frame<CudaTensor> {
     return deviceFrame(this, info);
   }
 
   /**
-   * A tensor over memory of CUDA that other code made: PyTorch, CuPy, NVDEC, OpenCV's GpuMat. It has to stay until `owner`
-   * is called. An address in memory that samepage knows becomes a peer of the tensors there. Managed memory is used as
-   * device memory is: the CPU sees it by copies.
+   * A tensor over CUDA memory that other code made: PyTorch, CuPy, NVDEC, OpenCV's GpuMat. The memory has to live until
+   * `owner` is called. If samepage knows the memory already, the tensor is a peer of the tensors there. Managed memory is
+   * treated as device memory: the CPU sees it by copies.
    *
-   * @param address a `CUdeviceptr`, or any address in an allocation of this device; the driver is asked what it is
+   * @param address a `CUdeviceptr`, or any address in an allocation of this device; the driver reports the kind of memory
    * @param init the layout of the elements from there
-   * @throws {ArgumentError} for memory of the host that CUDA does not know, memory that was freed, memory of another device,
-   * and an address that is not aligned for the elements.
+   * @throws {ArgumentError} for host memory that CUDA does not know, memory that was freed, memory of another device, and an
+   * address that is not aligned for the elements.
    * @throws {LayoutError} if the layout reaches past the allocation's end.
    *
    * @example
@@ -206,17 +205,17 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * A buffer over memory of other code's by its fd (cudaImportExternalMemory). The fd stays the caller's, who may close it at
+   * A buffer over other code's memory by its fd (cudaImportExternalMemory). The fd stays the caller's, who may close it at
    * once, whether this succeeds or not. The memory itself lives at least as long as the tensor.
    *
-   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. Memory of
-   * `cuMemCreate` is for `cuda.virtual.import`.
+   * samepage does not see the other code's work: order it by semaphores ({@link importSemaphore}) or by `after`. For memory
+   * of `cuMemCreate`, call `cuda.virtual.import`.
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
-   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports no fds.
    * @throws {LayoutError} if the layout reaches past the memory's end.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @throws {NativeCallError} if the driver refuses the fd.
    *
    * @example
    * ```ts ignore
@@ -235,7 +234,7 @@ export class CudaContext extends CudaPrimaryContext {
    * Allocates an array, which kernels access through textures and surfaces.
    *
    * @throws {ArgumentError} for arrays that the device does not have.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts ignore
@@ -260,7 +259,7 @@ export class CudaContext extends CudaPrimaryContext {
 
   /**
    * Other APIs' images of a format, as a target of `graph.map`: a `CudaImage` is the same pixels, for textures and surfaces.
-   * The same object each time.
+   * Returns the same object each time.
    *
    * @throws {ArgumentError} for a format that CUDA has no arrays of.
    *
@@ -295,7 +294,7 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Creates a separate pool of device memory for `stream.allocate()` (cudaMemPoolCreate). It keeps freed memory.
+   * Creates a separate pool of device memory for `stream.allocate()` (cudaMemPoolCreate), which keeps freed memory.
    *
    * @throws {ArgumentError} if the device has no memory pools.
    */
@@ -333,11 +332,12 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Attaches to a `cudaStream_t` of this device that other code owns. The stream has to outlive the result; one of
-   * {@link createStream} ends it first. 1 and 2 are CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
+   * Attaches to a `cudaStream_t` of this device that other code owns. The `cudaStream_t` has to outlive the result, which ends
+   * before the stream if {@link createStream} made it. 1 and 2 are CUDA's default streams (cudaStreamLegacy,
+   * cudaStreamPerThread).
    *
    * @param handle a live `cudaStream_t`; a wrong one crashes the process
-   * @throws {ArgumentError} if it is of another device, or not of this device's primary context.
+   * @throws {ArgumentError} if it belongs to another device or to a context that is not the primary one.
    */
   attachStream(handle: bigint): CudaStream {
     this.resource.assertLive();
@@ -348,16 +348,16 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Imports a semaphore of other code's by its fd (cudaImportExternalSemaphore). The fd stays the caller's, who may
-   * close it at once, whether this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one
-   * never ends, or crashes.
+   * Imports other code's semaphore by its fd (cudaImportExternalSemaphore). The fd stays the caller's, who may close it at
+   * once, whether this succeeds or not. No driver checks the kind of the semaphore: with a wrong one, a wait hangs or
+   * crashes the process.
    *
-   * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
-   * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
+   * The caller is responsible for the other code's submits: each wait here needs a signal there, and each signal here of a
+   * binary semaphore needs a wait there before the next. A timeline's values only grow, over all its users.
    *
    * @param fd an fd of a binary semaphore or a Vulkan timeline; CUDA takes no sync files
-   * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @throws {ArgumentError} for anything but such an fd, and if the device imports no semaphores of the kind.
+   * @throws {NativeCallError} if the driver refuses the fd.
    *
    * @example
    * ```ts ignore
@@ -420,8 +420,8 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Exports memory of {@link allocate} to other processes (CUDA IPC): its whole allocation, even if this is a part or bytes
-   * are lent. It has to live while they use it.
+   * Exports memory of {@link allocate} to other processes (CUDA IPC): the whole allocation, even if the tensor is a part of it
+   * or bytes are lent. The tensor has to live while the other processes use it.
    *
    * CUDA shares whole pages of 2 MiB: with a smaller allocation, other processes also see its neighbours. Export multiples
    * of 2 MiB.
@@ -434,9 +434,9 @@ export class CudaContext extends CudaPrimaryContext {
 
   /**
    * Opens memory that another process exported: by the bytes of its `cuda.exportMemory()`, or by any program's
-   * `cudaIpcMemHandle_t` and a layout. The work of the other process is unknown here: order it by a shared event.
+   * `cudaIpcMemHandle_t` and a layout. samepage does not see the other process's work: order it by a shared event.
    *
-   * @throws {ArgumentError} if the bytes were changed, or are of this same process, or of another device.
+   * @throws {ArgumentError} if the bytes were changed, or come from this same process or another device.
    * @throws {LayoutError} if the memory is shorter than the layout.
    * @throws {NativeCallError} if the memory is gone.
    */
@@ -446,7 +446,7 @@ export class CudaContext extends CudaPrimaryContext {
 
   /**
    * An event that other processes can wait for and record (CUDA IPC). A wait is for the last record, and returns at once
-   * if there was none: notify the other process when you have recorded it.
+   * without one: notify the other process when you have recorded it.
    *
    * @example
    * ```ts ignore
@@ -474,7 +474,7 @@ export class CudaContext extends CudaPrimaryContext {
    * Opens an event that another process made: by the bytes of its `cuda.exportEvent()`, or by any program's
    * `cudaIpcEventHandle_t`.
    *
-   * @throws {ArgumentError} if the bytes were changed, or are of this same process, or of another device.
+   * @throws {ArgumentError} if the bytes were changed, or come from this same process or another device.
    * @throws {NativeCallError} if the event is gone.
    */
   openEvent(given: ArrayBufferView | CudaEventHandle): CudaSharedEvent {
@@ -485,7 +485,7 @@ export class CudaContext extends CudaPrimaryContext {
    * A dma-buf of a tensor's bytes: device memory in whole pages. Attached to `dmabuf` in this process, it is a peer of the
    * tensor.
    *
-   * @throws {LayoutError} if they begin or end in the middle of a page.
+   * @throws {LayoutError} if the bytes begin or end in the middle of a page.
    * @throws {ArgumentError} for any other memory, or if the device has no dma-bufs.
    */
   exportDmaBuf(tensor: CudaTensor): CudaDmaBuf {
@@ -507,7 +507,7 @@ export class CudaContext extends CudaPrimaryContext {
     return framed(this, resource, info, planes, about);
   }
 
-  /** A copy between two addresses of a device or the host. The memory has to live until it is over. For mappers. */
+  /** A copy between two addresses of devices or the host. The memory has to live until the copy is over. For mappers. */
   copyBytes(to: Address, from: Address, byteLength: number): Call<StreamLane> {
     const size = BigInt(byteLength);
     return onStream("cudaMemcpyAsync", (stream) => {
@@ -518,11 +518,11 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Registers a host tensor's whole block, until the returned object is disposed. Repeated maps of it to CUDA then cost one
-   * native call each. They use the registration as it is.
+   * Registers a host tensor's whole block, until the returned object is disposed. Each map of it to CUDA then costs one native
+   * call, and uses this registration.
    *
-   * @throws {ArgumentError} if it does not begin at a page, is a file, is registered with other flags, or the device does
-   * not support it.
+   * @throws {ArgumentError} if the block does not begin at a page, is a file, or is registered with other flags, or if the
+   * device does not support the flags.
    * @throws {NativeCallError} if the driver refuses: other code has registered the pages.
    */
   register(tensor: Mapped, options: RegisterOptions = {}): CudaRegistration {

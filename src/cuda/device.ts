@@ -13,7 +13,7 @@ import { version } from "./versions.ts";
 
 /** One GPU, as CUDA describes it. */
 export interface CudaDevice {
-  /** CUDA's number of it in this process, which depends on CUDA_VISIBLE_DEVICES. */
+  /** CUDA's number of the GPU in this process, which depends on CUDA_VISIBLE_DEVICES. */
   readonly ordinal: number;
   /** Its name. */
   readonly name: string;
@@ -56,7 +56,7 @@ export function cudaVersions(): CudaVersions {
 }
 
 /**
- * Every GPU that CUDA shows to this process, in its order.
+ * Every GPU that CUDA shows to this process, in CUDA's order.
  *
  * @throws {LibraryNotFoundError} if there is no libcudart.
  * @throws {NativeCallError} if there is no driver, one that is too old, or no GPU.
@@ -116,7 +116,7 @@ function noDriver(): InteropError {
 }
 
 function describe(ordinal: number): CudaDevice {
-  // Only name and UUID are read: what comes after them is another struct in each version of CUDA.
+  // Only name and UUID are read, because the rest of the struct differs in each version of CUDA.
   const properties = new Uint8Array(Math.max(cudaDeviceProp.size, 4096));
   check(cudart().cudaGetDeviceProperties(properties, ordinal), "cudaGetDeviceProperties");
   const bus = new Uint8Array(32);

@@ -5,7 +5,7 @@ import { check } from "./errors.ts";
 import { cudart } from "./library.ts";
 import { primaryState, setPrimaryFlags } from "./primary_context.ts";
 
-/** How a thread waits for the device, as cudaSetDeviceFlags knows it. */
+/** How a thread waits for the device (cudaSetDeviceFlags). */
 export type CudaSchedule = "auto" | "spin" | "yield" | "blocking";
 
 const NAMES: { readonly [S in CudaSchedule]: ScheduleFlag } = {
@@ -36,7 +36,7 @@ export function scheduleIn(given: unknown): CudaSchedule | undefined {
 
 /**
  * Sets the schedule of the primary context, before that is made.
- * @throws {ArgumentError} if it exists with another schedule.
+ * @throws {ArgumentError} if the context exists with another schedule.
  */
 export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
   const { flags, active } = primaryState(ordinal);
@@ -52,7 +52,7 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
   );
 }
 
-/** The device maps host memory whenever it can. @throws {ArgumentError} if `mapHost` is different. */
+/** @throws {ArgumentError} if `mapHost` differs from the device's ability: a device maps host memory whenever it can. */
 export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
   if (mapHost === undefined) return;
   checks.assertBoolean(mapHost, "mapHost");

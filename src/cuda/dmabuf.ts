@@ -26,7 +26,7 @@ const out = new Int32Array(1);
 export class CudaDmaBuf extends NativeObject {
   /** Its length in bytes. */
   readonly byteLength: number;
-  /** Its end of life: it ends before the tensor. */
+  /** Its end of life, which comes before the tensor's. */
   readonly resource: Resource;
   readonly #fd: number;
 

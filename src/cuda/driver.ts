@@ -11,7 +11,7 @@ import type { DeviceCalls } from "./primary_context.ts";
 export interface LaneDevice extends DeviceCalls {
   /** UUID and PCI address. */
   readonly id: DeviceId;
-  /** Why it takes no `EGLSync`s; undefined where it does. */
+  /** Why it takes no `EGLSync`s; undefined if it does. */
   readonly eglSyncRefusal: string | undefined;
   /** Retains the device's primary context until the returned function is called. */
   keepPrimary(): () => void;
@@ -33,15 +33,15 @@ export abstract class CudaLane implements Lane {
     this.device = device;
   }
 
-  /** A call was accepted as this mark. */
+  /** Records that CUDA accepted a call as this mark. */
   submitted(mark: number): void {
     this.newest = mark;
   }
 
-  /** Asks whether a mark is over. Returns the newest that is. */
+  /** Queries whether a mark is over. Returns the newest mark that is. */
   abstract poll(mark: number): number;
 
-  /** The same without a command to the device where an earlier one suffices. @see {@link Lines.glance} */
+  /** A poll without a command to the device if an earlier one suffices. @see {@link Lines.glance} */
   glance(mark: number): number {
     return this.poll(mark);
   }
@@ -62,22 +62,22 @@ export abstract class CudaLane implements Lane {
     }
   }
 
-  /** Releases what it holds. */
+  /** Releases its native objects. */
   abstract close(): void;
 
   /** An event at or behind a mark, for another lane to wait for; undefined if the mark is over. */
   abstract eventAt(mark: number): EventHandle | undefined;
 
-  /** The next command runs behind an event. False if there is no such command. */
+  /** Makes the next command wait for an event. Returns false if the lane has no commands. */
   abstract waitFor(event: EventHandle): boolean;
 
-  /** Makes a call of the driver's on a stream, behind all of its commands. It touches no memory. Returns a code. */
+  /** Makes a call of the driver API on a stream, behind all of its commands. It touches no memory. Returns a code. */
   abstract onStream(run: (stream: StreamHandle) => number): number;
 
   /** cudaEventSynchronize on another thread, on an event that is not recorded again until then. */
   protected abstract waitForEvent(mark: number): Promise<void>;
 
-  /** A crashed kernel fails all unfinished and later marks. @throws any other error, which is the poll's. */
+  /** Fails all unfinished and later marks after a kernel has crashed. @throws any other error, for the poll to throw. */
   protected failed(error: unknown): void {
     if (!(error instanceof CudaLostError)) throw error;
     if (this.over === Infinity) return;

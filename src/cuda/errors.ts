@@ -35,7 +35,7 @@ const RUNTIME: Codes = {
 };
 const DRIVER: Codes = { ...RUNTIME, names: DRIVER_NAMES };
 
-/** By CUDA's headers, the process must be terminated and relaunched after these: every CUDA call fails. */
+/** The codes after which every CUDA call fails until the process is restarted, according to CUDA's headers. */
 export const STICKY: ReadonlySet<number> = new Set([
   cuda.cudaErrorContained,
   cuda.cudaErrorIllegalAddress,
@@ -52,7 +52,7 @@ export const STICKY: ReadonlySet<number> = new Set([
   cuda.cudaErrorExternalDevice,
 ]);
 
-/** The causes of codes that no kernel caused. */
+/** The causes of codes that do not come from a kernel. */
 const CAUSES: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorContained, "the GPU has contained a fault of its hardware or of an access to another GPU"],
   [cuda.cudaErrorMpsClientTerminated, "the MPS server has ended this process's connection"],
@@ -60,8 +60,8 @@ const CAUSES: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * A kernel has broken CUDA for this process. All later calls fail, on this device and on those with access to its memory.
- * The contents of their memory are lost; host memory keeps its bytes.
+ * A kernel has broken CUDA for this process. All later calls fail, on its device and on those with access to its memory. The
+ * contents of device memory are lost; host memory keeps its bytes.
  */
 export class CudaLostError extends NativeCallError {}
 
@@ -100,7 +100,7 @@ export const check: Check = checkOf((code, fn, fields) => {
 
 export const checkDriver: Check = checkOf(driverError);
 
-/** For a release; ignored once CUDA is lost, because the object is gone. */
+/** Checks the code of a release, which means nothing once CUDA is lost, because the object is gone. */
 export function checkRelease(code: number, fn: string): void {
   if (code !== 0 && !(isLost() && STICKY.has(code))) check(code, fn);
 }

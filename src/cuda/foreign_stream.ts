@@ -9,10 +9,10 @@ import { cudaDriver } from "./library.ts";
 import { callsTo } from "./primary_context.ts";
 
 /**
- * Throws unless a stream of other code belongs to a context's device and its primary context, because events of one
- * context cannot be recorded on streams of another. CUDA's own default streams belong to the current context.
+ * Throws unless other code's stream belongs to a device's primary context, because events of one context cannot be recorded
+ * on streams of another. CUDA's default streams belong to the current context.
  * @param handle a live `cudaStream_t`
- * @throws {ArgumentError} if it does not; the message names both devices.
+ * @throws {ArgumentError} for another context or device; the message names both devices.
  */
 export function assertOwnStream(handle: StreamHandle, context: CudaPrimaryContext): void {
   if (handle <= cudaStreamPerThread) return;

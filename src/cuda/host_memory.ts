@@ -19,9 +19,9 @@ import type { CudaTensor } from "./tensor.ts";
 
 /** How kernels reach host memory. */
 export interface Reach {
-  /** The kind of memory that it is for kernels. */
+  /** Its kind for kernels. */
   readonly kind: CudaMemoryKind;
-  /** Where kernels reach its first byte, if others have locked it. */
+  /** The address of its first byte for kernels, if other code has locked it. */
   readonly locked?: Address;
 }
 
@@ -35,8 +35,8 @@ export class CudaHostMemory {
   }
 
   /**
-   * How kernels reach it: as CUDA's own, as what others have locked, or as the host's, registered if necessary. It may
-   * query the driver up to four times, so a step calls it once, and keeps the result.
+   * How kernels reach it: as CUDA's own memory, as memory that other code has locked, or as host memory, registered if
+   * necessary. It may query the driver up to four times, so a step calls it once and keeps the result.
    */
   reachOf(allocation: Allocation): Reach {
     const block = cudaBlockOf(allocation);
@@ -83,18 +83,18 @@ export class CudaHostMemory {
     return cudaMemoryClass(kind, this.#context.device);
   }
 
-  /** Makes an allocation reachable for kernels; the undo list reverses it. */
+  /** Makes an allocation reachable for kernels until `undo` runs. */
   open(allocation: Allocation, { kind }: Reach, undo: Undo): void {
     if (kind === "registered") register(this.#context, allocation, undo);
   }
 
-  /** Warns, once a block, that the host reads write-combined memory, which is slow. */
+  /** Warns, once for each block, that the host reads write-combined memory, which is slow. */
   warnOfReading(allocation: Allocation): void {
     const block = cudaBlockOf(allocation);
     if (block !== undefined) warnWriteCombined(block);
   }
 
-  /** The address of kernels for a host address, once it is open to them. */
+  /** The kernels' address for a host address that {@link open} made reachable. */
   addressOf(allocation: Allocation, { kind, locked }: Reach, host: Address): Address {
     if (kind === "pageable") return host;
     if (locked !== undefined) return locked + (host - allocation.block.address!) as Address;
@@ -108,9 +108,9 @@ const UNREACHABLE = {
 };
 
 /**
- * The port to the host of memory that it reaches: its host address, without a native call. It is an alias if that was
- * proven on this device; else the driver moves the pages to their current user (managed memory). To libraries that work with
- * CUDA: the address of kernels.
+ * The ports of memory that the host reaches. To the host, its host address, without a native call: an alias if that was proven
+ * on this device; else the driver moves the pages to their current user (managed memory). To libraries that work with CUDA,
+ * the kernels' address.
  */
 export function hostPorts<C extends SampleContext>(
   context: CudaPrimaryContext & { readonly proofs: Proofs<C>; readonly hostMemory: CudaHostMemory },

@@ -16,9 +16,8 @@ import type { CudaStreamContext } from "./stream.ts";
 /**
  * Another API's image, in the driver's own order of pixels. Its handle is a `cudaArray_t`.
  *
- * Kernels read it through `array.texture()` and write it through `array.surface()`; streams copy it by `copy`.
- * What comes before the map is over when the first command on the context's own stream runs; let other
- * streams wait for that one.
+ * Kernels read it through `array.texture()` and write it through `array.surface()`; streams copy it by `copy`. The context's
+ * own stream waits for the work before the map; let other streams wait for that stream.
  */
 export class CudaImage extends Tensor<ArrayHandle> {
   #array: CudaArray | undefined;
@@ -29,7 +28,7 @@ export class CudaImage extends Tensor<ArrayHandle> {
   }
 
   /**
-   * The same image for textures, surfaces and copies. Its uses are the image's own, and so is its end.
+   * The image as an array, for textures, surfaces and copies. It shares the image's uses and its end.
    *
    * @throws {DisposedError} if the image was disposed.
    * @throws {AccessError} while it is lent for writing.
@@ -49,7 +48,7 @@ export class CudaImage extends Tensor<ArrayHandle> {
     return this.#size.height;
   }
 
-  /** The number of its layers, which kernels reach by `tex2DLayered`; undefined for an image without, which is one picture. */
+  /** The number of its layers, which kernels reach by `tex2DLayered`; undefined for an image without layers. */
   get layers(): number | undefined {
     return this.#size.layers;
   }
@@ -85,16 +84,16 @@ export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements
   }
 
   /**
-   * An image over memory of other code's by its fd (cudaExternalMemoryGetMappedMipmappedArray). The fd stays the
-   * caller's, who may close it at once, whether this succeeds or not. The other code's work is ordered by semaphores
-   * (`importSemaphore`), or by `after`: nothing here knows it.
+   * An image over other code's memory by its fd (cudaExternalMemoryGetMappedMipmappedArray). The fd stays the caller's, who
+   * may close it at once, whether this succeeds or not. samepage does not see the other code's work: order it by semaphores
+   * (`importSemaphore`) or by `after`.
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
-   * @param init the size of the image, where it begins in the memory, and what that was made with
-   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
-   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes; for `tiling:
-   * "linear"`, of which drivers show wrong pixels.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @param init the size of the image, its offset in the memory, and the parameters of the memory
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports no fds.
+   * @throws {LayoutError} for a shape that is not an image of this format, or is larger than the device's images; for
+   * `tiling: "linear"`, whose pixels drivers show wrongly.
+   * @throws {NativeCallError} if the driver refuses the fd.
    *
    * @example
    * ```ts ignore
@@ -114,7 +113,7 @@ export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements
     });
   }
 
-  /** What it says besides its kind: the format. */
+  /** The format, for messages. */
   protected override facts(): string[] {
     return [`${this.channels} × ${this.dtype}`];
   }

@@ -45,10 +45,11 @@ interface KernelInit {
 }
 
 /**
- * A kernel. It checks arguments against their declarations, and launches against limits. Launches outlive its dispose.
+ * A kernel. Every run checks the arguments against their declarations, and the sizes against the device's limits. Launches may
+ * outlive its dispose.
  */
 export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
-  /** Its registers, shared and local memory, and the most threads of a block. */
+  /** Its registers, its shared and local memory, and the limit of threads in a block. */
   readonly needs: KernelNeeds;
   /** Its declared parameters, in order. */
   readonly parameters: readonly ParameterInfo[];
@@ -58,7 +59,7 @@ export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
   readonly #call: Call<StreamLane>;
   #sharedBytes = 0;
 
-  /** Made by `program.kernel()`. @throws {ArgumentError} if the driver's parameters differ. */
+  /** Made by `program.kernel()`. @throws {ArgumentError} if the driver reports other parameters. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
     const infos = parameters.map(({ info }) => info);
     assertDeclared(name, infos, loaded.parameterSizes(handle));
@@ -84,12 +85,12 @@ export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
   /**
    * Launches the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
    *
-   * It waits for other work on its tensors: on the device for work of CUDA, else by blocking.
+   * The kernel waits for earlier work on its tensors: on the device for CUDA's work, else this call blocks.
    *
-   * @param range how many groups run, and of how many threads
+   * @param range the number of groups, and the threads of each
    * @param args one for each parameter
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
-   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
+   * @throws {AccessError} if a tensor's bytes are lent, or the kernel writes a read-only tensor.
    * @throws {DisposedError} if a tensor, the kernel, the stream or their context was disposed.
    * @throws {CudaLostError} if a kernel has crashed before.
    *
@@ -128,7 +129,7 @@ export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
   }
 }
 
-/** Throws unless the parameters' number and sizes are the driver's, because a launch reads those. */
+/** Throws unless the declared parameters have the driver's number and sizes, because a launch reads so many bytes. */
 function assertDeclared(name: string, parameters: readonly ParameterInfo[], sizes: readonly number[]): void {
   const wrong = (argument: string, what: string) =>
     new ArgumentError(`${name}: ${argument}: ${what}`, { api: "cuda", fn: "cuKernelGetParamInfo", argument });

@@ -62,7 +62,7 @@ export function nvrtc(): Nvrtc {
   return compiler ??= withBuiltins(nvrtcLoader());
 }
 
-/** Why the driver cannot use a runtime: a driver of CUDA 12 takes any runtime 12, and no 13. */
+/** Why the driver cannot use a runtime: a driver of CUDA 12 runs any runtime 12, but no runtime 13. */
 export function tooNewRuntime(
   { cudaRuntimeGetVersion, cudaDriverGetVersion }: Pick<CudaRuntime, "cudaRuntimeGetVersion" | "cudaDriverGetVersion">,
 ): string | undefined {
@@ -79,7 +79,7 @@ function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string |
   return tooNewForDriver(1000 * major[0] + 10 * minor[0], supported[0]);
 }
 
-/** NVRTC opens it by name, which the loader finds in system folders or if it is open. So it is opened beside NVRTC. */
+/** Opens NVRTC's builtins from its own folder first: NVRTC opens them by name, which fails outside the system folders. */
 function withBuiltins(opened: Nvrtc): Nvrtc {
   const { path } = openingOf("nvrtc")!;
   const folder = path!.slice(0, path!.lastIndexOf("/") + 1);

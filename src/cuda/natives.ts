@@ -28,10 +28,10 @@ interface Attaching {
   attachStream(handle: bigint): Stream;
 }
 
-/** CUDA's legacy default stream, where a library names none. */
+/** CUDA's legacy default stream, for a library that names no stream. */
 const LEGACY = 1n;
 
-/** Other code's streams by their handles, each attached once; one of samepage's may end before the context. */
+/** Other code's streams by their handles, each attached once, and again if it was samepage's own and has ended. */
 type Streams = (handle: bigint) => Stream;
 
 export function streamsOf(context: Attaching): Streams {
@@ -44,13 +44,13 @@ export function streamsOf(context: Attaching): Streams {
   };
 }
 
-/** What can read and write each kind of memory, in the classes of DLPack, which has no name for pages that CUDA did not lock. */
+/** DLPack's class of each kind of memory. It has none for pages that CUDA did not lock. */
 const REACH: { readonly [K in CudaMemoryKind]?: ArrayPlace["memory"] } = {
   ...{ device: "device", virtual: "device", imported: "device", external: "device" },
   ...{ pinned: "host", registered: "host", managed: "managed" },
 };
 
-/** Arrays as DLPack has them in CUDA: an address, and the stream that they are used on. */
+/** CUDA's arrays for DLPack: an address, and the stream of their users. */
 export function arraysOf(context: Attaching, stream: Streams): Arrays {
   return {
     ordinal: context.device.ordinal,
@@ -72,7 +72,7 @@ export function arraysOf(context: Attaching, stream: Streams): Arrays {
   };
 }
 
-/** Pictures as FFmpeg has them in CUDA: an address for each plane. Work on its stream is waited for on the device. */
+/** Pictures as FFmpeg's CUDA frames: an address for each plane. The device waits for work on FFmpeg's stream. */
 export function nativesOf(context: Attaching, streamOf: Streams): Natives {
   return {
     handles: () => ({ context: context.cuContext, stream: context.stream.handle }),

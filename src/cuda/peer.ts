@@ -15,8 +15,8 @@ import { bandwidth, copyBetween, type PeerBandwidth, type PeerOrdinals } from ".
 const MEASURED = new Map<string, PeerBandwidth | undefined>();
 
 /**
- * One context's access to memory of other devices. Access to all cudaMalloc'd memory of another device is enabled once,
- * before any use: a kernel that touches it without access destroys both devices' contexts. For mappers.
+ * One context's access to memory of other devices. Access to all cudaMalloc'd memory of another device is enabled once, before
+ * any use, because a kernel that touches it without access destroys both devices' contexts. For mappers.
  */
 export class CudaPeers {
   readonly #context: CudaStreamContext;
@@ -28,14 +28,14 @@ export class CudaPeers {
     this.#context = context;
   }
 
-  /** True if its kernels can reach memory of a device (cudaDeviceCanAccessPeer), or it is their own. */
+  /** True if its kernels can reach memory of a device, which is their own or a peer (cudaDeviceCanAccessPeer). */
   canReach(ordinal: number): boolean {
     let known = this.#reachable.get(ordinal);
     if (known === undefined) this.#reachable.set(ordinal, known = canAccess(this.#context.device.ordinal, ordinal));
     return known;
   }
 
-  /** Why another context cannot access or copy this memory, because of its kind. */
+  /** Why the kind of this memory stops another context from accessing or copying it. */
   refuse(allocation: Allocation): Reason | undefined {
     const { ordinal, name } = this.#context.device;
     const block = cudaBlockOf(allocation);

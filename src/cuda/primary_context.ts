@@ -4,10 +4,10 @@ import type { Undo } from "../core/life/undo.ts";
 import { checkDriver, checkDriverRelease } from "./errors.ts";
 import { cudaDriver } from "./library.ts";
 
-/** A `CUcontext`, which is what a thread is set to. */
+/** A `CUcontext`. */
 type Handle = bigint;
 
-/** Retained until undone. It is what libcudart uses, and with it every other library of the process. */
+/** Retains the primary context, which libcudart and every other library of the process use, until `undo` runs. */
 export function retainPrimary(ordinal: number, undo: Undo): Handle {
   const handle = new BigUint64Array(1);
   checkDriver(cudaDriver().cuDevicePrimaryCtxRetain(handle, ordinal), "cuDevicePrimaryCtxRetain");
@@ -43,16 +43,16 @@ export interface DeviceCalls {
    */
   readonly within: Within;
   /**
-   * The same for a call that takes its device from an event or a stream. CUDA needs any context there; on a thread without
-   * one it makes device 0's (so does cudaEventDestroy; cudaEventQuery and cudaEventSynchronize do not, as seen with
+   * {@link within} for a call that takes its device from an event or a stream, and needs any context to be current. On a thread
+   * without one, CUDA would make device 0's (cudaEventDestroy does too; cudaEventQuery and cudaEventSynchronize do not, with
    * libcudart 13.0).
    */
   readonly near: Within;
-  /** The same as {@link within}, where {@link isCurrent} or {@link isNear} has just returned false: it does not ask again. */
+  /** {@link within} without its check, when {@link isCurrent} or {@link isNear} has just returned false. */
   readonly switched: Within;
 }
 
-/** The ledger counts the native object until the undo list releases it. */
+/** Counts a native object in the ledger until `undo` releases it. */
 export function owned({ within }: Pick<DeviceCalls, "within">, kind: string, undo: Undo, release: () => void): void {
   undo.push(counted(kind, () => within(release)));
 }
@@ -61,8 +61,8 @@ export function owned({ within }: Pick<DeviceCalls, "within">, kind: string, und
 export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
   const driver = cudaDriver();
   const current = new BigUint64Array(1);
-  const out = addressOf(current, "cuda"); // that is faster to pass than the array, on the way of every call
-  // Halves are numbers: to compare bigints allocates one.
+  const out = addressOf(current, "cuda"); // faster to pass than the array, in each call
+  // Compared as two numbers, because reading a bigint allocates it.
   const halves = new Uint32Array(current.buffer);
   const [low, high] = new Uint32Array(BigUint64Array.of(context).buffer);
   const isCurrent = () => {
@@ -79,7 +79,7 @@ export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
       checkDriver(driver.cuCtxSetCurrent(before as never), "cuCtxSetCurrent");
     }
   };
-  // On a thread without a context, libcudart takes device 0's.
+  // On a thread without a context, libcudart uses device 0's.
   const isNear = isFirst ? () => true : () => isCurrent() || (halves[0] | halves[1]) !== 0;
   const within: Within = (call) => isCurrent() ? call() : switched(call);
   const near: Within = (call) => isNear() ? call() : switched(call);

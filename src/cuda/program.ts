@@ -19,8 +19,8 @@ interface ProgramInit {
 }
 
 /**
- * Loaded kernels of CUDA C++, PTX or a cubin. `.cu` files are imported as text:
- * `import source from "./kernels.cu" with { type: "text" }`. It is unloaded once all launches of its kernels are done.
+ * Loaded kernels of CUDA C++, PTX or a cubin, unloaded once all their launches are over. Import a `.cu` file as text:
+ * `import source from "./kernels.cu" with { type: "text" }`.
  */
 export class CudaProgram extends DeviceProgram<CudaStreamContext, CudaLibrary> {
   /** The compiler's warnings. */
@@ -39,7 +39,7 @@ export class CudaProgram extends DeviceProgram<CudaStreamContext, CudaLibrary> {
   }
 
   /**
-   * The driver's names of its kernels: of C++ kernels the mangled names.
+   * The driver's names of its kernels, which are mangled for C++ kernels.
    *
    * @throws {InteropError} if CUDA is too old to list them.
    */
@@ -73,7 +73,7 @@ export class CudaProgram extends DeviceProgram<CudaStreamContext, CudaLibrary> {
     const declared = parametersIn(parameters, name);
     this.resource.assertLive();
     const lowered = this.#lowered.get(name) ?? name;
-    // C would end the name at the zero.
+    // In C, a name ends at the zero.
     const handle = lowered.includes("\0") ? undefined : this.#loaded.kernel(lowered);
     if (handle === undefined) throw this.#unknown(name);
     return new CudaKernel(this, this.#loaded, { name, handle, parameters: declared });
@@ -97,7 +97,7 @@ export class CudaProgram extends DeviceProgram<CudaStreamContext, CudaLibrary> {
 export function programFromSource(context: CudaStreamContext, source: string, options: ProgramOptions): CudaProgram {
   const checked = sourceIn(source, options);
   context.resource.assertLive();
-  newerRuntime("cudaLibraryLoadData"); // before compiling for nothing
+  newerRuntime("cudaLibraryLoadData"); // throws before the compilation, whose output an old runtime cannot load
   return new CudaProgram(context, compile(checked, context.device));
 }
 

@@ -23,10 +23,10 @@ export interface Unreachable {
 }
 
 /**
- * Throws unless a device reaches a tensor by its address. An access to unreachable memory breaks CUDA for this process, on
- * all devices.
+ * Throws unless a device reaches a tensor by its address, because an access to unreachable memory breaks CUDA for this process
+ * on all devices.
  * @param argument the tensor's argument name
- * @throws {ArgumentError} if it does not; the message names both devices.
+ * @throws {ArgumentError} for a tensor out of reach; the message names both devices.
  */
 export function assertReachable(tensor: CudaTensor, context: CudaPrimaryContext, argument: string): void {
   const { context: home } = tensor;

@@ -23,7 +23,7 @@ import { CudaCommands } from "./transfers/commands.ts";
 
 /** Options of {@link CudaContext.createStream}. */
 export interface StreamOptions {
-  /** True if it does not wait for the legacy default stream. True by default. */
+  /** True, the default, if the stream does not wait for the legacy default stream. */
   readonly nonBlocking?: boolean;
   /** A lower number runs first; `cuda.priorities` has the range. 0 by default. */
   readonly priority?: number;
@@ -37,7 +37,7 @@ export interface CudaStreamContext extends CudaPrimaryContext {
   readonly stream: CudaStream;
 }
 
-/** The ends of life of samepage's streams; weak, so that finalizers notice a forgotten context. */
+/** The resources of samepage's own streams; weak, so that finalizers notice a forgotten context. */
 const ours = new ByHandle<WeakRef<Resource>>();
 const STREAM = "cudaStream_t";
 
@@ -77,7 +77,7 @@ export class CudaStream extends SemaphoreQueue<StreamLane, CudaTensor, CudaTenso
     return this.rawHandle;
   }
 
-  /** The same without a check. For mappers. */
+  /** The `cudaStream_t`, without a check that the stream lives. For mappers. */
   get rawHandle(): StreamHandle {
     return this.line.lane.stream;
   }
@@ -88,36 +88,36 @@ export class CudaStream extends SemaphoreQueue<StreamLane, CudaTensor, CudaTenso
     return this.line.fence();
   }
 
-  /** The same; undefined where they are all over. For mappers. */
+  /** A fence behind all commands so far; undefined if all are over. For mappers. */
   pending(): Fence | undefined {
     return this.line.lane.isIdle() ? undefined : this.fence();
   }
 
-  /** The same, and perhaps behind later ones: its event is recorded once something waits for it elsewhere. For mappers. */
+  /** A fence behind all commands so far, and perhaps behind later ones: its event is recorded by the first wait. For mappers. */
   lazyFence(): Fence {
     this.line.submit([], MARKER);
     return this.line.fence();
   }
 
-  /** Blocks until all commands are done. @throws {CudaLostError} if a kernel has crashed. */
+  /** Blocks until all commands are over. @throws {CudaLostError} if a kernel has crashed. */
   override finish(): void {
     this.resource.assertLive();
     this.line.lane.finish();
   }
 
-  /** The same without blocking the event loop. */
+  /** Resolves once all commands are over. */
   async finished(): Promise<void> {
     await this.fence().wait();
   }
 
   /**
-   * Allocates device memory in this stream's order (cudaMallocAsync), from a pool. No call waits for the device, and freed
-   * memory is reused. It is freed in this stream's order too, behind all work on it: by `dispose`, which blocks for that
-   * work, or by `tensor.disposeAfter(stream.fence())`, which does not. Other streams wait for the allocation before they
-   * use it. CUDA IPC cannot export it.
+   * Allocates device memory from a pool, in this stream's order (cudaMallocAsync), without waiting for the device. The memory
+   * is freed in this stream's order too, behind all work on it: by `dispose`, which blocks for that work, or by
+   * `tensor.disposeAfter(stream.fence())`, which does not. Other streams wait for the allocation before they use it. CUDA IPC
+   * cannot export it.
    *
    * @throws {ArgumentError} if the device has no memory pools (memoryPoolsSupported is 0).
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts ignore
@@ -132,7 +132,7 @@ export class CudaStream extends SemaphoreQueue<StreamLane, CudaTensor, CudaTenso
     return allocateInOrder(this, init, options);
   }
 
-  /** Submits a call behind `after` and the work on its tensors, and records it there. Returns its mark. For mappers. */
+  /** Submits a call behind `after` and the work on its tensors, and records it on them. Returns its mark. For mappers. */
   override submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     this.#turns?.assertReachable(uses, this.line.lane);
     return this.line.submit(uses, call, after);

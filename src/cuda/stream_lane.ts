@@ -37,12 +37,11 @@ interface Recorded {
   waiters: number;
 }
 
-/** A thread that waits for such an event sleeps; it keeps no time. */
+/** A thread that waits for such an event sleeps. The event measures no time. */
 const FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
 /**
- * The most commands in a row without an event: with more, memory that waits for one of them would be freed much too
- * late.
+ * The limit of commands in a row without an event, beyond which memory that waits for one of them would be freed much too late.
  */
 const FAR = 16;
 
@@ -55,18 +54,18 @@ const WAIT: StreamCall = (stream, event) => cudart().cudaStreamWaitEvent(stream,
 const SYNCHRONIZE: StreamCall = (stream) => cudart().cudaStreamSynchronize(stream);
 
 /**
- * The lane of a `cudaStream_t`. It records an event only when a mark is asked for, so that a submit takes one native call.
- * The event may then stand behind later commands too: a wait may be longer than necessary, never shorter. For mappers.
+ * The lane of a `cudaStream_t`. It records an event only when something waits for a mark, so that a submit takes one native
+ * call. The event may then lie behind later commands too: a wait may be longer than necessary, but never shorter. For mappers.
  */
 export class StreamLane extends CudaLane {
   /** The stream. */
   readonly stream: StreamHandle;
   readonly #destroy: (() => void) | undefined;
-  /** True for CUDA's own streams, which are of whichever device is the thread's. */
+  /** True for CUDA's default streams, which belong to the thread's current device. */
   readonly #isOfThread: boolean;
-  /** True if the next call that takes its device from the stream works with the thread's current device. */
+  /** True if the next call that takes its device from the stream works without a change of the thread's device. */
   readonly #isHere: () => boolean;
-  /** Oldest first. Those of marks that are over are recorded again. */
+  /** Oldest first. The events of marks that are over are reused. */
   readonly #events: Recorded[] = [];
   #isClosed = false;
   #turns: Turns | undefined;
@@ -81,7 +80,7 @@ export class StreamLane extends CudaLane {
     this.#isHere = this.#isOfThread ? device.isCurrent : device.isNear;
   }
 
-  /** From now on, this lane's commands and the host take turns at managed memory. */
+  /** Makes this lane's commands and the host take turns at managed memory. */
   takeTurns(turns: ManagedTurns, line: Line<StreamLane>): void {
     turns.join(line);
     this.#turns = { turns, line };
@@ -93,23 +92,23 @@ export class StreamLane extends CudaLane {
     return this.device.isCurrent() ? run(this.stream) : this.#switched(run, NO_EVENT);
   }
 
-  /** Records an event behind all that was submitted, by any user of the stream, as the next mark. Returns a code. */
+  /** Records an event behind the commands of all users of the stream, as the next mark. Returns a code. */
   mark(): number {
     return this.#record(this.newest + 1);
   }
 
-  /** A call was accepted as this mark. */
+  /** Records that CUDA accepted a call as this mark. */
   override submitted(mark: number): void {
     this.newest = mark;
     if (this.#turns !== undefined) this.#turns.turns.after(this, new Fence(this.#turns.line, mark));
   }
 
-  /** True if all that was submitted by any user of the stream is over. */
+  /** True if the commands of all users of the stream are over. */
   isIdle(): boolean {
     return this.#call(QUERY, NO_EVENT) === 0;
   }
 
-  /** Asks whether a mark is over. Returns the newest that is. */
+  /** Queries whether a mark is over. Returns the newest mark that is. */
   poll(mark: number): number {
     if (mark <= this.over) return this.over;
     try {
@@ -122,8 +121,8 @@ export class StreamLane extends CudaLane {
   }
 
   /**
-   * The same by an event shortly before the mark: while that is not over, nor is the mark, which then needs no event of
-   * its own.
+   * A poll by an event shortly before the mark: while that event is not over, neither is the mark, which then needs no event
+   * of its own.
    */
   override glance(mark: number): number {
     const last = this.#events.at(-1);
@@ -132,7 +131,7 @@ export class StreamLane extends CudaLane {
   }
 
   /**
-   * Blocks until a mark is over. It queries an event that is there already first: a wait that finds it over costs more.
+   * Blocks until a mark is over. It first queries an event that exists already, because that is faster than a wait.
    */
   block(mark: number): void {
     if (mark <= this.over) return;
@@ -149,8 +148,8 @@ export class StreamLane extends CudaLane {
   }
 
   /**
-   * Blocks until all work of all users of the stream is done (cudaStreamSynchronize). Only then does the driver reuse memory
-   * that was freed in stream order; events do not make it do so.
+   * Blocks until the work of all users of the stream is over (cudaStreamSynchronize). Unlike a wait for an event, this lets the
+   * driver reuse memory that was freed in stream order.
    *
    * @throws {CudaLostError} if a kernel has crashed.
    */
@@ -170,33 +169,33 @@ export class StreamLane extends CudaLane {
     }
   }
 
-  /** The next command runs behind an event (cudaStreamWaitEvent). */
+  /** Makes the next command wait for an event (cudaStreamWaitEvent). */
   waitFor(event: EventHandle): boolean {
     check(this.#call(WAIT, event), "cudaStreamWaitEvent");
     return true;
   }
 
-  /** Launches a kernel: {@link call} by the driver. */
+  /** Launches a kernel by a call of the driver API. */
   launch(run: (stream: StreamHandle) => number): number {
     this.#turns?.turns.before(this);
     return this.onStream(run);
   }
 
-  /** Makes a call of the driver's, which takes the context from the stream. @see {@link CudaLane.onStream} */
+  /** Makes a call of the driver API, which takes the context from the stream. @see {@link CudaLane.onStream} */
   onStream(run: (stream: StreamHandle) => number): number {
     if (this.#isOfThread && !this.device.isCurrent()) return this.#switched(run, NO_EVENT);
     const code = run(this.stream);
     return code === CUDA_ERROR_INVALID_CONTEXT ? this.device.within(() => run(this.stream)) : code;
   }
 
-  /** Releases what it holds. */
+  /** Destroys the events, and the stream if it is the lane's. */
   close(): void {
     this.over = Infinity;
     this.#isClosed = true;
     const undo: Undo = [];
     if (this.#destroy !== undefined) undo.push(this.#destroy);
     for (const { handle, waiters } of this.#events) {
-      if (waiters === 0) undo.push(() => destroyEvent(this.device, handle)); // else the last thread that waits does
+      if (waiters === 0) undo.push(() => destroyEvent(this.device, handle)); // else the last waiting thread does
     }
     undo.push(() => this.#turns?.turns.streamEnds(this, this.#destroy !== undefined));
     undoAll(undo, "ending a stream");
@@ -234,7 +233,7 @@ export class StreamLane extends CudaLane {
     return this.#isHere() ? run(this.stream, event) : this.#switched(run, event);
   }
 
-  /** The device is not here. A separate method, so that a call without a switch allocates nothing. */
+  /** Makes a call with a switch of the thread's device. Separate, so that a call without a switch allocates nothing. */
   #switched(run: StreamCall, event: EventHandle): number {
     return this.device.switched(() => run(this.stream, event));
   }
@@ -242,7 +241,7 @@ export class StreamLane extends CudaLane {
   /** The earliest event at or behind a mark that is not over; recorded now if the lane has no such event. */
   #at(mark: number): Recorded {
     const events = this.#events;
-    let i = events.length; // from the newest on: most callers want that one, and a busy stream has hundreds
+    let i = events.length; // from the newest back: most callers need that one, and a busy stream has hundreds
     while (i > 0 && events[i - 1].mark >= mark) i--;
     if (i < events.length) return events[i];
     check(this.#record(this.newest), "cudaEventRecord");
@@ -263,7 +262,7 @@ export class StreamLane extends CudaLane {
     return code;
   }
 
-  /** Takes an event out of the list that is over and that no thread waits for; makes one if the list has none. */
+  /** Takes an event that is over and has no waiting threads out of the list; makes one if there is none. */
   #take(): Recorded {
     const events = this.#events;
     for (let i = 0; i < events.length && events[i].mark <= this.over; i++) {

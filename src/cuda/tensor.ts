@@ -8,7 +8,7 @@ import type { CudaMemoryKind } from "./memory/block.ts";
 export interface CudaTensorInit extends TensorInit<Address> {
   /** The kind of its memory. */
   readonly memory: CudaMemoryKind;
-  /** The host address of the handle's byte, if the host reaches it. */
+  /** The host address of the byte at the handle, if the host reaches it. */
   readonly hostHandle?: Address | undefined;
 }
 
@@ -16,10 +16,10 @@ export interface CudaTensorInit extends TensorInit<Address> {
 export class CudaTensor extends Tensor<Address> {
   /** The kind of its memory. */
   readonly memory: CudaMemoryKind;
-  /** The host address of the handle's byte, if the host reaches it. For mappers. */
+  /** The host address of the byte at the handle, if the host reaches it. For mappers. */
   readonly hostHandle: Address | undefined;
 
-  /** Takes the resource over. */
+  /** Takes over the resource. */
   constructor(init: CudaTensorInit) {
     super(init);
     this.memory = init.memory;

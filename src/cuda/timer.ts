@@ -70,9 +70,9 @@ export class CudaTimer extends NativeObject {
   }
 
   /**
-   * The measured time in milliseconds, once the work is done.
+   * The measured time in milliseconds, once the work is over.
    *
-   * @throws {ArgumentError} if it was not stopped, or the work is not done yet.
+   * @throws {ArgumentError} if the timer was not stopped, or the work is not over yet.
    */
   milliseconds(): number {
     this.resource.assertLive();

@@ -26,12 +26,13 @@ import { assertVersion, checks, DATA_TYPES, devices } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
 export interface ToDLPackOptions {
-  /** How the consumer may use the bytes: `"read"` or `"read-write"`; by default, as the tensor may be used. */
+  /** How the consumer may use the bytes: `"read"` or `"read-write"`; the tensor's own access by default. */
   readonly access?: Access;
   /**
    * The stream that the consumer works on, as DLPack numbers CUDA's: a `cudaStream_t`, 1 for the legacy default stream, 2 for
-   * that of each thread. The device orders its work and ours; it has to live until the next use of the tensor after the
-   * release. -1 orders nothing. Left out, the host waits for our work, and the consumer's has to be over when it releases.
+   * that of each thread. The device orders the consumer's work and ours; the stream has to live until the next use of the
+   * tensor after the release. -1 orders nothing. By default the host waits for our work, and the consumer has to finish its
+   * own before it releases the struct.
    */
   readonly stream?: bigint | number;
   /** The struct's major version: 1 is a `DLManagedTensorVersioned`, 0 a `DLManagedTensor`, which cannot be read-only. */
@@ -40,7 +41,7 @@ export interface ToDLPackOptions {
 
 const OPTIONS: Names<ToDLPackOptions> = { access: true, stream: true, version: true };
 
-/** A struct of each version: how long it is, and what writes it. */
+/** The struct of each version: its size, and the function that writes it. */
 const STRUCTS = [
   { byteLength: DLManagedTensor.size, write: writeDLManagedTensor },
   { byteLength: DLManagedTensorVersioned.size, write: writeDLManagedTensorVersioned },
@@ -58,14 +59,14 @@ interface Lending {
   readonly consumer: Consumer;
 }
 
-/** Asked before this thread blocks until the release: the error where none would come then. */
+/** Called before this thread blocks until the release: returns the error if the release would never come. */
 type Deadlock = Signal["deadlock"];
 
 /**
- * A tensor's bytes as a DLPack struct, lent until a consumer's call of its deleter.
+ * A tensor's bytes as a DLPack struct, lent until a consumer calls the struct's deleter.
  *
- * It is yours until {@link handOver}, whose result is the consumer's, who has to call the deleter once: the only way in which
- * the loan ends then. Dispose it if no consumer took it over.
+ * The loan is yours until {@link handOver}; from then on, only the consumer's one call of the deleter ends it. Dispose the
+ * loan if no consumer took the struct.
  */
 export class DLPackLoan extends Printed implements Disposable {
   /** The struct's major version: 0 for a `DLManagedTensor`. */
@@ -74,11 +75,11 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly access: Access;
   /** Where the bytes lie: the type of device and its number, as `__dlpack_device__()` returns them. */
   readonly device: { readonly type: number; readonly id: number };
-  /** Its end of life: its bytes return with that. */
+  /** The loan's end of life, which returns the bytes. */
   readonly resource: Resource;
   readonly #signal: Signal;
   readonly #remedy: string;
-  /** Kept for as long as the loan can be handed over: it would end with its tensor. */
+  /** Referenced until the loan is handed over: a collected tensor would end the loan. */
   #tensor: Tensor | undefined;
 
   /** Made by {@link toDLPack}. */
@@ -107,16 +108,16 @@ export class DLPackLoan extends Printed implements Disposable {
     return this.#signal.data;
   }
 
-  /** True once the consumer has released the bytes, or it was disposed before it was handed over. */
+  /** True once the consumer has released the bytes, or the loan was disposed before it was handed over. */
   get isReleased(): boolean {
     return this.#signal.isSet() || this.resource.state === "freed";
   }
 
   /**
-   * The address of the struct, which is the consumer's from now on: it has to call the deleter once, on any thread. The tensor
-   * is in use until then: its end waits for that, and so does who would use it in a way that conflicts.
+   * The address of the struct, which is the consumer's from now on: the consumer has to call the deleter once, on any thread.
+   * The tensor's end, and each use that conflicts with the loan, wait for that call.
    *
-   * @throws {DisposedError} if it was handed over or disposed before.
+   * @throws {DisposedError} if the loan was handed over or disposed before.
    */
   handOver(): Address {
     this.resource.assertLive();
@@ -129,10 +130,10 @@ export class DLPackLoan extends Printed implements Disposable {
   }
 
   /**
-   * Takes the struct back from a consumer that has refused it, and never calls the deleter: the bytes are the tensor's again. A
-   * struct that was released stays so.
+   * Takes the struct back from a consumer that refused it and will never call the deleter: the bytes are the tensor's again.
+   * Does nothing if the struct was released.
    *
-   * @throws {AccessError} if a tensor of {@link fromDLPack} has the struct.
+   * @throws {AccessError} if {@link fromDLPack} has made a tensor of the struct.
    *
    * @example
    * ```ts
@@ -143,7 +144,7 @@ export class DLPackLoan extends Printed implements Disposable {
    * const loan = toDLPack(tensor);
    * const address = loan.handOver();
    * try {
-   *   fromDLPack(address, { contexts: [] }); // no context is for its device
+   *   fromDLPack(address, { contexts: [] }); // throws: no context for the struct's device
    * } catch {
    *   loan.takeBack();
    * }
@@ -158,18 +159,18 @@ export class DLPackLoan extends Printed implements Disposable {
     throw new AccessError(`${this.resource.name} cannot be taken back: fromDLPack() has made a tensor of it.`, fields);
   }
 
-  /** {@link handOver}, where the consumer has taken the struct and failed since: to block on it is an error. For mappers. */
+  /** {@link handOver} to a consumer that took the struct and then failed: blocking on the loan throws. For mappers. */
   handOverFailed(failure: () => AccessError): void {
     this.#signal.deadlock = failure;
     this.handOver();
   }
 
-  /** What was lent, and how far it has come. */
+  /** What was lent, and the loan's state. */
   toString(): string {
     return withFacts(this.resource.name, [this.isReleased ? "released" : this.resource.end]);
   }
 
-  /** Gives the bytes back, if they were not handed over. Else it does nothing: the consumer's deleter ends the loan. */
+  /** Returns the bytes. Does nothing after {@link handOver}: the consumer's call of the deleter ends the loan. */
   [Symbol.dispose](): void {
     if (!this.resource.isLive) return;
     this.#release();
@@ -193,19 +194,19 @@ function loanOf({ tensor, access, order }: Lending, name: string, signal: Signal
     signal[Symbol.dispose]();
   };
   const inOrder = () => {
-    if (!signal.isSet()) release(signal); // no consumer has it
-    // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
+    if (!signal.isSet()) release(signal); // no consumer has the struct
+    // The consumer's work may still run. A context that ends frees memory only after all work of its device.
     else if (typeof order === "object" && order.line.resource.isLive) work.add(order.lazyFence());
   };
   return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [free, inOrder] });
 }
 
-/** Does what the deleter would. */
+/** Has the effect of the deleter. */
 function release({ memory }: Signal): void {
   memory.bytes.fill(0, 0, 8);
 }
 
-/** The struct, in memory that its deleter marks. */
+/** The signal whose memory holds the struct; the deleter sets it. */
 function signalOf({ tensor, place, access, version, consumer: { deadlock } }: Lending, name: string): Signal {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
@@ -244,7 +245,7 @@ function flagsOf(access: Access, { steps }: Route): bigint {
   return steps.some(({ transfer }) => transfer === "copy") ? readOnly | dl.DLPACK_FLAG_BITMASK_IS_COPIED : readOnly;
 }
 
-/** Types of devices that a consumer has no name for, and those that it reaches such memory by. */
+/** Types of devices that a consumer does not know, each with the type that it takes such memory as. */
 export type SeenAs = { readonly [type: number]: number };
 
 /** Where a tensor lies, in DLPack's terms. @throws {ArgumentError} for memory that DLPack has no name for. */
@@ -275,8 +276,8 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
 /**
  * Lends a tensor to a consumer of DLPack (NumPy, PyTorch, CuPy, JAX, TVM), in place.
  *
- * @throws {ArgumentError} for memory that DLPack has no device for, and options that are wrong.
- * @throws {AccessError} if the bytes are lent, or the tensor may not be used so.
+ * @throws {ArgumentError} for memory that DLPack has no device for, and for wrong options.
+ * @throws {AccessError} if the bytes are lent, or the tensor does not allow the access.
  *
  * @example
  * ```ts
@@ -296,15 +297,14 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
 
 /** What is known of a consumer. */
 export interface Consumer {
-  /** Whether it cannot release now. */
   readonly deadlock?: Deadlock;
   /** What a program can do to make it release. */
   readonly remedy?: string;
-  /** True if it only reads what comes by version 0, whose struct has no flag for that. */
+  /** True if it treats structs of version 0, which have no flag for that, as read-only. */
   readonly readsOnly?: boolean;
 }
 
-/** The same for a consumer whose needs are known. */
+/** {@link toDLPack} for a place and a version that were checked, and a consumer of which more is known. */
 export function lend(
   tensor: Tensor,
   place: DevicePlace,

@@ -1,5 +1,5 @@
 /**
- * DLPack: tensors of NumPy, PyTorch, CuPy, JAX and TVM in the same process, shared in place by one struct of C.
+ * DLPack: tensors of NumPy, PyTorch, CuPy, JAX and TVM in the same process, shared in place through one C struct.
  *
  * @module
  */

@@ -24,9 +24,9 @@ import { accessTo, assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS }
 
 /** Options of {@link fromDLPack}. */
 export interface FromDLPackOptions {
-  /** Where the tensor may belong: `host` for kDLCPU, an open context for its device. */
+  /** The contexts that the tensor may belong to: `host` for kDLCPU, else an open context for the struct's device. */
   readonly contexts: readonly Context[];
-  /** How the bytes may be used; by default as the struct's flags say. */
+  /** How the bytes may be used; by default what the struct's flags allow. */
   readonly access?: Access;
   /** The producer's work in flight: whatever uses the bytes waits for it. */
   readonly after?: Fence;
@@ -36,23 +36,23 @@ export interface FromDLPackOptions {
 
 const OPTIONS: Names<FromDLPackOptions> = { contexts: true, access: true, after: true, version: true };
 
-/** The bytes of other code's memory that were read last, and where they lie. */
+/** A copy of the bytes of other code's memory that were read last; `copy` has their addresses. */
 const view = new DataView(new ArrayBuffer(Math.max(DLManagedTensorVersioned.size, 8 * MOST_DIMENSIONS)));
 const bytes = new Uint8Array(view.buffer);
 const copy = { start: 0, end: 0, isHeld: false };
 
 /**
- * A tensor over memory of a producer of DLPack, in place, in the API that the struct's device names. Its deleter is called
- * once, at the tensor's end, after all work. If this throws, nothing was taken: the struct is still yours.
+ * A tensor over a DLPack producer's memory, in place, in the API of the struct's device. The tensor's end calls the deleter
+ * once, after all work. If this throws, nothing was taken: the struct is still yours.
  *
- * The elements of complex types are those of a last dimension of 2, as those of a type with several lanes are of one more;
- * bools are bytes.
+ * A complex type becomes a last dimension of 2, and a type with several lanes a last dimension of that length; bools are
+ * bytes.
  *
  * @param address a `DLManagedTensorVersioned`, with a deleter that may be called on this thread
- * @throws {ArgumentError} for anything but such a struct, one that a tensor has already, a later major version, and a
- * device that no context is for.
+ * @throws {ArgumentError} for an address without such a struct, a struct that another tensor has, a later major version, and
+ * a device without a context among `contexts`.
  * @throws {LayoutError} for a shape, a type or strides that samepage has no layout for.
- * @throws {AccessError} for writing what may only be read.
+ * @throws {AccessError} for write access to read-only memory.
  *
  * @example
  * ```ts
@@ -81,17 +81,17 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   }
 }
 
-/** Structs of loans that {@link fromDLPack} has refused, and whose deleters have not been called since. */
+/** Structs of our own loans that {@link fromDLPack} has refused, and that were not released since. */
 const refused = new Set<Address>();
 
 const TAKE_BACK = "The struct is still this program's: unless another consumer gets it, call loan.takeBack().";
 
-/** A loan's struct was made at this address, or freed. */
+/** Call it when a struct is taken or freed: another may soon lie at its address. */
 export function forgetRefusal(struct: Address): void {
   if (refused.size > 0) refused.delete(struct);
 }
 
-/** Why a wait for the deleter might never end: this program has the struct, or a tensor of its. */
+/** Why a wait for the deleter might never end: this program still has the struct, or a tensor over it. */
 export function heldHere(struct: Address, name: string): AccessError | undefined {
   const isOfTensor = isTaken(struct);
   if (!isOfTensor && !refused.has(struct)) return undefined;
@@ -102,24 +102,24 @@ export function heldHere(struct: Address, name: string): AccessError | undefined
 
 export const DISPOSE = "Dispose that tensor: its end calls the deleter.";
 
-/** What is known of a struct that is taken: options that were checked. */
+/** Options of {@link take}, checked. */
 export interface Taking {
   readonly contexts: readonly Context[];
   readonly access: Access | undefined;
   readonly after: Fence | undefined;
   readonly version: 0 | 1;
-  /** The type of device, where the producer names it elsewhere; by default the struct's. */
+  /** The type of device, if the producer gave it apart from the struct; by default the struct's. */
   readonly type?: number | undefined;
-  /** True if the producer itself has just made it, and holds it: its pointers are read without asking the kernel. */
+  /** True if the producer has just made the struct and holds it: its pointers are then read without asking the kernel. */
   readonly isHeld?: boolean;
 }
 
-/** The same for arguments that were checked. */
+/** {@link fromDLPack} for arguments that were checked. */
 export function take(at: Address, { contexts, access: asked, after, version, type, isHeld = false }: Taking): Tensor {
   if (isTaken(at)) {
     throw checks.wrong("address", "a tensor has this struct already.", "Ask its producer for another.");
   }
-  copy.end = 0; // it may have changed
+  copy.end = 0; // the memory may have changed
   copy.isHeld = isHeld;
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const access = accessTo(asked, (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n);
@@ -140,29 +140,29 @@ export function take(at: Address, { contexts, access: asked, after, version, typ
   return tensor;
 }
 
-/** Structs whose deleters will be called, each once. NULL stays in it, because V8 makes a set anew once it is empty. */
+/** Structs whose deleters will be called. NULL stays in the set, because V8 allocates a set anew once it is empty. */
 const taken = new Set<Address>([NULL]);
 
-/** True while a tensor here has the struct. */
+/** True while a tensor of {@link fromDLPack} has the struct. */
 export function isTaken(struct: Address): boolean {
   return taken.has(struct);
 }
 
-/** The deleter that was called last: a producer has one for all, and no library of theirs is unloaded. */
+/** The deleter that was called last, which needs no probe: most producers have one deleter, and stay loaded. */
 let known: Address | undefined;
 
-/** Apart from what attaches the tensor, which the function must not reach. */
+/** Outside {@link take}: the closure must not hold the tensor that it ends with. */
 function deletion(deleter: Address, struct: Address): () => void {
   return () => {
-    taken.delete(struct); // another may lie there at once
+    taken.delete(struct); // first, because the producer may reuse the address at once
     callAt(deleter, struct);
     known = deleter;
   };
 }
 
 /**
- * Where a copy of other code's bytes lies in {@link view}. The rest of their page is copied along: a struct and its lists
- * often lie in one. @throws {ArgumentError} if they cannot be read.
+ * Copies other code's bytes to {@link view}, and returns their offset there. The rest of their page is copied along, because
+ * it often has the struct's lists too. @throws {ArgumentError} if the bytes cannot be read.
  */
 function copied(address: Address, byteLength: number, argument: string): number {
   const at = Number(address); // exact below 2^53, beyond which nothing can be read
@@ -174,7 +174,7 @@ function copied(address: Address, byteLength: number, argument: string): number 
   return 0;
 }
 
-/** @throws {ArgumentError} for a major version that is not DLPack's here: its fields may lie elsewhere. */
+/** @throws {ArgumentError} for another major version, whose fields may lie elsewhere. */
 function versionedAt(address: Address): DLManagedTensorVersioned {
   const given = readDLManagedTensorVersioned(view, copied(address, DLManagedTensorVersioned.size, "address"));
   const { major, minor } = given;
@@ -183,15 +183,15 @@ function versionedAt(address: Address): DLManagedTensorVersioned {
   throw checks.wrong("address", `expected DLPack ${dl.DLPACK_MAJOR_VERSION}, got version ${major}.${minor}.`, hint);
 }
 
-/** A struct that cannot say that the memory is read-only. */
+/** A struct without flags: it cannot say that the memory is read-only. */
 function unversionedAt(address: Address): DLManagedTensor & Pick<DLManagedTensorVersioned, "flags"> {
   return { ...readDLManagedTensor(view, copied(address, DLManagedTensor.size, "address")), flags: 0n };
 }
 
-/** What fields of both structs say of the elements. */
+/** The fields of both structs that describe the elements. */
 type Described = Pick<DLManagedTensor, "ndim" | "shape" | "strides" | "code" | "bits" | "lanes">;
 
-/** @throws {LayoutError} for anything but a layout. */
+/** @throws {LayoutError} if no layout of samepage fits. */
 function layoutOf(given: Described): LayoutInit {
   const { ndim, lanes } = given;
   const [dtype, parts] = elementsOf(given);

@@ -8,15 +8,13 @@ import { type Access, accessOf, writes } from "../core/memory/access.ts";
 
 export const checks: Checks = new Checks("dlpack");
 
-/** The most dimensions of a layout. */
 export const MOST_DIMENSIONS = 32;
 
-/** The major version of a struct. */
 export function assertVersion(version: unknown): asserts version is 0 | 1 {
   if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${literal(version)}.`);
 }
 
-/** The access to a producer's memory. @throws {AccessError} for writing what may only be read. */
+/** The access to a producer's memory. @throws {AccessError} for write access to read-only memory. */
 export function accessTo(asked: Access | undefined, isReadOnly: boolean, api: string = "dlpack"): Access {
   const access = accessOf(asked, isReadOnly ? "read" : "read-write");
   if (!isReadOnly || !writes(access)) return access;
@@ -47,7 +45,7 @@ export const DATA_TYPES: { readonly [D in DType]: DataType } = {
   f64: { code: dl.kDLFloat, bits: 64 },
 };
 
-/** A dtype, and how many of its elements make one of DLPack's: the two parts of a complex number. */
+/** A dtype, and how many of its elements make one of DLPack's: 2 for a complex number, else 1. */
 type Elements = readonly [dtype: DType, count: number];
 
 const keyOf = ({ code, bits }: DataType) => code << 8 | bits;
@@ -59,7 +57,7 @@ const ELEMENTS: ReadonlyMap<number, Elements> = new Map<number, Elements>([
   [keyOf({ code: dl.kDLComplex, bits: 128 }), ["f64", 2]],
 ]);
 
-/** The names of the types that there is no dtype for. */
+/** DLPack's names of its type codes, for messages. */
 const NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(dl).flatMap(([name, code]) =>
     /^kDL(Int|UInt|Float|Opaque|Bfloat|Complex|Bool)/.test(name) ? [[Number(code), name]] : []

@@ -22,15 +22,15 @@ import { textOf } from "../core/native/mappings.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { checks, ioctl, onlyFd, structOf } from "./library.ts";
 
-/** Where dma-bufs can come from. */
+/** A source of dma-bufs. */
 export interface Allocator {
   /** The device file, which `from` names: `"/dev/udmabuf"`. */
   readonly node: string;
-  /** What it is: pages of a memfd, a heap, or a display driver's buffers. */
+  /** Its kind: pages of a memfd, a heap, or a display driver's buffers. */
   readonly kind: "udmabuf" | "dma-heap" | "dumb-buffer";
   /** True if this process can use it. */
   readonly open: boolean;
-  /** Why not. */
+  /** Why this process cannot use it. */
   readonly reason?: string;
   /** What would open it. */
   readonly remedy?: string;
@@ -56,7 +56,7 @@ const KINDS: readonly Kind[] = [
     missing: "Load its module: modprobe udmabuf (a kernel with CONFIG_UDMABUF).",
     group: "kvm",
     allocate(node, byteLength) {
-      const undo: Undo = []; // the dma-buf keeps the memfd's pages
+      const undo: Undo = []; // closes the memfd, whose pages the dma-buf keeps
       return onlyFd(() => udmabuf(node, createMemfd(byteLength, undo).fd, 0, byteLength), undo);
     },
   },
@@ -121,7 +121,7 @@ function udmabuf(node: number, memfd: number, offset: number, size: number): num
 
 export const UDMABUF = "/dev/udmabuf";
 
-/** What is known about each node, for probes, which make no native call. {@link allocators} refreshes it. */
+/** A cache for probes, which make no native call. {@link allocators} refreshes it. */
 const known = new Map<string, Allocator>();
 
 export function allocatorAt(node: string, again = false): Allocator | undefined {
@@ -172,7 +172,7 @@ function chosen(from: string | undefined): Allocator {
   throw checks.wrong("from", `no dma-buf can be allocated: ${reasons}.`, all[0].remedy);
 }
 
-/** The caller owns its fd. */
+/** A new dma-buf, whose fd the caller owns. */
 export function allocateFd(byteLength: number, from: string | undefined): number {
   const { node, kind } = chosen(from);
   const pages = Math.ceil(Math.max(byteLength, 1) / PAGE) * PAGE;
@@ -184,14 +184,14 @@ export function allocateFd(byteLength: number, from: string | undefined): number
 function assertAvailable(byteLength: number): void {
   const all = textOf("/proc/meminfo").matchAll(/^(?:MemAvailable|SwapFree):\s*(\d+) kB$/gm);
   const available = [...all].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);
-  if (available === 0 || byteLength <= available) return; // unknown, because /proc cannot be read
+  if (available === 0 || byteLength <= available) return; // 0 if /proc cannot be read
   throw new LayoutError(`a dma-buf of ${byteLength} bytes was asked for, and this machine has ${available} to give.`, {
     api: "dmabuf",
     hint: "Ask for fewer bytes, or free memory: a dma-buf's pages are never swapped out.",
   });
 }
 
-/** The caller owns its fd. */
+/** A dma-buf of a memfd's pages, whose fd the caller owns. */
 export function fromMemfd(memfd: number, offset: number, size: number): number {
   return through(UDMABUF, (node) => udmabuf(node, memfd, offset, size));
 }

@@ -24,7 +24,7 @@ import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/blocks.ts
 import { describe } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
 
-/** The arguments of the calls that begin and end an access: each map makes one of each. */
+/** The arguments of the calls that begin and end an access, made once, because each map makes both calls. */
 const BEGIN = { read: syncOf("read"), write: syncOf("write"), "read-write": syncOf("read-write") };
 const END = { read: syncOf("read", true), write: syncOf("write", true), "read-write": syncOf("read-write", true) };
 
@@ -32,20 +32,20 @@ const END = { read: syncOf("read", true), write: syncOf("write", true), "read-wr
 export class DmaBuf extends Printed {
   /** The inode: equal for all fds of one buffer. */
   readonly identity: bigint;
-  /** The length in bytes, as the kernel says. */
+  /** The length in bytes that the kernel reports. */
   readonly byteLength: number;
-  /** What its fd was opened for. */
+  /** The access that its fd was opened for. */
   readonly access: Access;
   /** The DRM format modifier of the picture in it; 0 is linear. */
   modifier = 0n;
-  /** Its fd, which it closes. */
+  /** Its own fd. */
   readonly fd: number;
   #address: Address | undefined;
-  /** Undefined until it is asked for. */
+  /** Undefined until it is queried. */
   #hidden: Reason | null | undefined;
   readonly #undo: Undo;
 
-  /** Takes the fd over; closes it if it is not a dma-buf. `isOne` is true for an fd that a driver has just made. */
+  /** Takes over the fd, and closes it if it is not a dma-buf. `isOne` is true for an fd that a driver has just made. */
   constructor(fd: number, isOne = false) {
     super();
     this.fd = fd;
@@ -86,7 +86,7 @@ export class DmaBuf extends Printed {
       this.#undo.push(...undo, () => unmapPages(address, byteLength), showAt(address, byteLength, "a dma-buf"));
       this.#address = address;
     } catch (error) {
-      if (error instanceof ArgumentError) throw error; // for want of room: its exporter lets it be mapped
+      if (error instanceof ArgumentError) throw error; // too many mappings, which is not the exporter's refusal
       this.#hidden = {
         reason: `its exporter (${exporterOf(fd) ?? "unknown"}) does not let the CPU map it: ${messageOf(error)}`,
         remedy: "Import it on the device that made it, or have that copy it to a buffer that the CPU can map.",
@@ -109,7 +109,7 @@ export class DmaBuf extends Printed {
     ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", BEGIN[access]);
   }
 
-  /** Ends it. */
+  /** Ends the CPU's access. */
   end(access: Access): void {
     ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", END[access]);
   }
@@ -123,14 +123,14 @@ export class DmaBuf extends Printed {
     return arg.getInt32(dma_buf_export_sync_file.fields.fd.offset, true);
   }
 
-  /** Has the next users of the buffer wait for a sync file of an access to it. */
+  /** Makes the next users of the buffer wait for a sync file of an access to it. */
   importSyncFile(fd: number, access: Access): void {
     const arg = structOf(dma_buf_import_sync_file);
     writeDmaBufImportSyncFile(arg, 0, { flags: Number(flagsOf(access)), fd });
     ioctl(this.fd, "DMA_BUF_IOCTL_IMPORT_SYNC_FILE", arg, "It needs Linux 6.0.");
   }
 
-  /** Gives mapping and fd back. */
+  /** Unmaps it, and closes the fd. */
   free(): void {
     undoAll(this.#undo, "giving a dma-buf back");
   }

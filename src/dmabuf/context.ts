@@ -41,17 +41,17 @@ export interface DmaBufFrameAllocation {
   readonly metadata?: Metadata;
 }
 
-/** Where a plane of a frame lies. */
+/** The place of a frame's plane. */
 export interface PlaneDescription extends PlanePlace {
   /** The index of its fd; 0 by default. */
   readonly fd?: number;
 }
 
-/** What one or several dma-bufs hold: a frame. */
+/** The description of a frame in one or several dma-bufs. */
 export interface FrameDescription {
   /** Format, size and modifier. */
   readonly info: FrameInfo;
-  /** Where each plane lies; one after the other in the first buffer by default. */
+  /** The place of each plane; one after the other in the first buffer by default. */
   readonly planes?: readonly PlaneDescription[];
   /** The frame's metadata. */
   readonly metadata?: Metadata;
@@ -63,8 +63,8 @@ const PLANE: Names<PlaneDescription> = { fd: true, offset: true, stride: true };
 const FRAME: Names<DmaBufFrameAllocation> = { from: true, rowAlign: true, metadata: true };
 
 /**
- * Memory of the kernel's that devices and processes share: dma-bufs. It is its own only target, and always there; what
- * can be made depends on the machine ({@link allocators}), what others made is attached.
+ * The kernel's memory that devices and processes share: dma-bufs. The context is its only target, and always open. Whether it
+ * can allocate depends on the machine ({@link allocators}); dma-bufs of other code can always be attached.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
 
   /** Frames by the fds of their buffers, for libraries that use those: FFmpeg's DRM frames. */
   readonly natives: Natives = {
-    handles: () => ({ device: -1n }), // none: dma-bufs need no DRM device
+    handles: () => ({ device: -1n }), // dma-bufs need no DRM device
     attach: ({ objects, planes, modifier = 0n }, info, options) =>
       this.attach(
         objects.map(({ handle }) => Number(handle)),
@@ -103,10 +103,10 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   }
 
   /**
-   * Allocates a dma-buf of whole pages, zeroed.
+   * Allocates a zeroed dma-buf of whole pages.
    *
-   * @throws {LayoutError} for a wrong shape, dtype or stride, and for more bytes than the machine has to give.
-   * @throws {ArgumentError} if no allocator is open, or `from` is not; it says what would open it.
+   * @throws {LayoutError} for a wrong shape, dtype or stride, and for more bytes than the machine has available.
+   * @throws {ArgumentError} if no allocator is open, or `from` is not; the hint names what would open it.
    * @throws {NativeCallError} if the kernel refuses.
    */
   allocate(init: DmaBufAllocation): DmaBufTensor {
@@ -127,15 +127,15 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   }
 
   /**
-   * Takes a foreign dma-buf, under a duplicate of its fd: yours stays yours. If samepage knows the buffer, by whichever
-   * fd, the new tensor is a peer of the tensors over it.
+   * Attaches to a foreign dma-buf by a duplicate of its fd: yours stays yours. If samepage knows the buffer by any fd, the new
+   * tensor is a peer of the tensors over it.
    *
    * @throws {ArgumentError} for anything but a dma-buf; the message says what it is.
    * @throws {LayoutError} for a description that reaches outside of the buffer.
    * @throws {AccessError} for an access that the fd does not allow.
    */
   attach(fd: number, init: LayoutInit, options?: AttachOptions): DmaBufTensor;
-  /** Takes a frame, in one buffer or in several: plane `i` lies in `fds[description.planes[i].fd]`. */
+  /** Attaches to a frame in one buffer or in several: plane `i` lies in `fds[description.planes[i].fd]`. */
   attach(
     fds: number | readonly number[],
     description: FrameDescription,
@@ -159,7 +159,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   }
 
   /**
-   * A sync file as a fence, under a duplicate of its fd. Waiting for it polls the fd, and blocks nothing.
+   * A sync file as a fence, by a duplicate of its fd. Waits poll the fd, and block nothing.
    *
    * @throws {ArgumentError} for anything but a sync file.
    */

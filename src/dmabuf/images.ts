@@ -13,7 +13,7 @@ import { DmaBuf } from "./buffer.ts";
 import { modifierName } from "./modifiers.ts";
 import { bufferOf, type DmaBufTensor, handOver } from "./tensor.ts";
 
-/** Images in dma-bufs: all planes of a frame in one or in several, or the rows of a tensor. */
+/** Images in dma-bufs: the planes of a frame in one buffer or in several, or the rows of a tensor. */
 export const images: Images<DmaBuf> = {
   exports: [{ kind: "dma-buf" }],
   imports: [{ kind: "dma-buf", refuse: ({ planes }) => planes.find(({ fd }) => fd?.stub)?.fd?.stub }],
@@ -40,7 +40,7 @@ function refuseMixed(planes: readonly DescribedPlane[]): Reason | undefined {
   };
 }
 
-/** Refuses other layouts: drivers know rows with a stride, whose elements lie one after the other. */
+/** Refuses layouts that drivers do not know: anything but rows with a stride, whose elements lie one after the other. */
 function refuseRows({ shape, strides, dtype }: Layout): Reason | undefined {
   const inner = shape.slice(1).reduceRight(
     (step, count, i) => strides[i + 1] === step ? step * count : NaN,
@@ -59,13 +59,13 @@ function rowLength({ shape: [, ...row], dtype }: Layout): number {
   return row.reduce((bytes, count) => bytes * count, sizeOf(dtype));
 }
 
-/** The buffers of a frame, or a tensor's only one, and where its planes lie in them. */
+/** The buffers of a frame, or a tensor's only one, and the places of its planes in them. */
 export function placesOf(tensors: readonly DmaBufTensor[]) {
   const buffers = [...new Map(tensors.map(({ rawHandle }) => [rawHandle.identity, rawHandle])).values()];
   const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout }) => ({
     object: buffers.findIndex((buffer) => buffer.identity === identity),
     offset: layout.byteOffset,
-    stride: Math.max(layout.strides[0], rowLength(layout)), // of one row the stride means nothing, and may be 0
+    stride: Math.max(layout.strides[0], rowLength(layout)), // the stride of a single row may be 0
   }));
   return { buffers, planes, modifier: tensors[0].modifier };
 }

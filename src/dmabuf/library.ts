@@ -52,7 +52,7 @@ export function structOf({ size }: { readonly size: number }): DataView<ArrayBuf
 
 const asked = structOf(pollfd);
 
-/** True if an fd is ready for these events. Asks once, or blocks until it is. */
+/** True if an fd is ready for these events. Queries once, or blocks until it is. */
 export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask"): boolean {
   writePollfd(asked, 0, { fd, events, revents: 0 });
   const { poll } = kernel();
@@ -63,7 +63,7 @@ export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask
 
 const MAKING = "making a dma-buf";
 
-/** Makes an fd, then releases what that took. If the release fails, the fd is closed again. */
+/** Makes an fd, then runs `undo`. If that fails, the fd is closed again. */
 export function onlyFd(make: () => number, undo: Undo): number {
   const fd = allOrNothing(MAKING, make, undo);
   const failures = unwind(undo);

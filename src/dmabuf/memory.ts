@@ -17,7 +17,7 @@ import { bufferOf, DmaBufTensor, handOver } from "./tensor.ts";
 
 type Closed = Reason | undefined;
 
-/** The ports of dma-bufs. They are mapped for the CPU; a memfd's pages become a dma-buf. */
+/** The ports of dma-bufs, which are mapped for the CPU, and made of a memfd's pages. */
 export const ports: Memory<DmaBufTensor, DmaBuf> = {
   line: signals,
   exports: [{ kind: "dma-buf" }, { kind: "host-pointer", refuse: refuseHost, prepare: mapForHost }],
@@ -48,7 +48,7 @@ function refuseHost({ allocation, planes = [] }: ByteRange): Closed {
   return planes.map(({ fd }) => fd?.hidden).find((reason) => reason !== undefined);
 }
 
-/** Maps the bytes. A buffer that cannot be mapped is refused from then on. */
+/** Maps the bytes. A buffer that cannot be mapped is refused afterwards. */
 function mapForHost(range: ByteRange): void {
   void range.address;
 }
@@ -63,13 +63,13 @@ function exported(tensor: DmaBufTensor, kind: MemoryKind, byteLength: number, ac
   return { port: new Port(kind, { value: address, byteLength }), ...used(buffer, access) };
 }
 
-/** Begins the CPU's access, until the map ends. Outside of {@link exported}, so that no closure reaches the tensor. */
+/** Begins the CPU's access, until the map ends. Outside {@link exported}, so that no closure holds the tensor. */
 function used(buffer: DmaBuf, access: Access): StepSide {
   buffer.begin(access);
   return { release: () => buffer.end(access) };
 }
 
-/** Makes the other side's work a fence of the buffer; a reader's work holds up writers. */
+/** Makes the other side's work a fence of the buffer; writers wait for a reader's work. */
 function fenced(buffer: DmaBuf, access: Access): StepSide {
   return { end: () => handOver([buffer], access) };
 }
@@ -116,7 +116,7 @@ function notInPages(): LayoutError {
   );
 }
 
-/** Checks the seals, because any process that has a dma-buf can write it, and not every kernel checks each seal. */
+/** The error for a memfd that can only be read: any holder of a dma-buf can write it, and not every kernel checks the seals. */
 function sealedMemfd(): AccessError {
   return new AccessError("source: its memfd can only be read, and a dma-buf of it could be written.", {
     api: "dmabuf",

@@ -1,5 +1,5 @@
 /**
- * DMA-BUF: memory of the Linux kernel's that devices, drivers and processes share by an fd.
+ * DMA-BUF: memory of the Linux kernel that devices, drivers and processes share by an fd.
  *
  * @module
  */

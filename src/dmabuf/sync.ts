@@ -17,19 +17,19 @@ const OWNED = "dmabuf.sync_file";
 interface SyncFile {
   readonly mark: number;
   readonly fd: number;
-  /** Imports are the line's, which releases them. */
+  /** True for imports, which the line releases. */
   readonly owned: boolean;
 }
 
 /** A line whose marks are sync files: a mark is over when they are signalled. */
 export class SyncLane {
-  /** Those that were not seen signalled yet, by mark. */
+  /** The files that were not seen signalled yet, by mark. */
   files: readonly SyncFile[] = [];
   /** The files that the next command stands for. */
   waits: readonly number[] = [];
   readonly events: LineEvents;
 
-  /** Takes its first mark, a sync file, over. */
+  /** Takes over a sync file as its first mark. */
   constructor(events: LineEvents, first?: number) {
     this.events = events;
     if (first === undefined) return;
@@ -57,12 +57,12 @@ const forgotten = new FinalizationRegistry<SyncFile>((file) => {
 /** Lanes of sync files that were not seen signalled. */
 const unseen = new Set<WeakRef<SyncLane>>();
 
-/** Each new sync file asks about this many of them. */
+/** The number of lanes that each new sync file queries. */
 const LOOKS = 2;
 
 /**
- * Closes files that are signalled: where a device waits for them, no program asks. Each new file asks about two others, so
- * that a loop of maps keeps no more of them than there is work in flight.
+ * Closes signalled files, because no program queries a file that a device waits for. Each new file queries two others, so that
+ * a loop of maps keeps no more files than there is work in flight.
  */
 function look(): void {
   for (const ref of Array.from(unseen.values().take(LOOKS))) {
@@ -74,7 +74,7 @@ function look(): void {
   }
 }
 
-/** Forgets files, and closes those that are its own: whatever fails, none is asked about again. */
+/** Forgets files, and closes the lane's own. Even if a close fails, no file is queried again. */
 function closeAll(lane: SyncLane, files: readonly SyncFile[]): void {
   lane.files = lane.files.filter((file) => !files.includes(file));
   undoAll(files.map((file) => () => close(file)), "closing sync files");
@@ -119,8 +119,8 @@ const driver: Driver<SyncLane> = {
     block: (lane, mark) => lane.before(mark).forEach(({ fd }) => isReady(fd, POLLIN, "block")),
     async waitElsewhere(lane, mark) {
       for (const file of lane.before(mark)) {
-        if (!lane.files.includes(file)) continue; // another one saw it over, and has closed it
-        const copy = duplicateFd(file.fd); // or will do so during the wait
+        if (!lane.files.includes(file)) continue; // another wait saw it signalled, and has closed it
+        const copy = duplicateFd(file.fd); // another wait may close the file during this one
         try {
           await ready(copy, "read");
         } finally {
@@ -139,7 +139,7 @@ const driver: Driver<SyncLane> = {
   },
 };
 
-/** The line of maps that give a buffer their work as its fence. */
+/** The line of maps that make their work a fence of the buffer. */
 export const signals: Line<SyncLane> = newLine("the fences of dma-bufs");
 
 /** Makes a separate line, because marks of one line wait for each other. Takes over a sync file as its first mark. */
@@ -153,7 +153,7 @@ export function newLine(name: string, first?: number): Line<SyncLane> {
   return line;
 }
 
-/** A sync file, which it takes over, as a fence. */
+/** A sync file as a fence, which takes it over. */
 export function fenceOf(fd: number): Fence {
   const line = newLine("a sync file", fd);
   line.submit([], { fn: "sync_file", call: () => 0 });

@@ -11,16 +11,16 @@ import type { DmaBuf } from "./buffer.ts";
 import { checks } from "./library.ts";
 import { fenceOf, newLine, signals, type SyncLane } from "./sync.ts";
 
-/** Bytes of a dma-buf. Its handle is the buffer; `layout.byteOffset` says where in it they begin. */
+/** Bytes of a dma-buf. Its handle is the buffer; the bytes begin at `layout.byteOffset` in it. */
 export class DmaBufTensor extends Tensor<DmaBuf> {
-  /** Takes the resource over. */
+  /** Takes over the resource. */
   constructor(init: TensorInit<DmaBuf>) {
     super(init);
     this.grant.allocation.attachment(BUFFER, () => init.handle);
     if (init.parent instanceof Frame) this.joinFrame(init.parent);
   }
 
-  /** The DRM format modifier: how the picture is tiled. 0 is linear, as `layout` says. */
+  /** The DRM format modifier, the tiling of the picture; 0 is linear, as in `layout`. */
   get modifier(): bigint {
     return bufferOf(this.grant.allocation)!.modifier;
   }
@@ -33,7 +33,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
   /** Makes it a plane of `frame`, which knows how it is tiled. For mappers. */
   override joinFrame(frame: Frame): void {
     super.joinFrame(frame);
-    if (frame.info.type !== "image" || frame.info.modifier === 0n) return; // a tiled buffer stays so
+    if (frame.info.type !== "image" || frame.info.modifier === 0n) return; // a tiled buffer stays tiled
     bufferOf(this.grant.allocation)!.modifier = frame.info.modifier;
   }
 
@@ -42,15 +42,15 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.assertUsable(this.leastAccess);
     const { rawHandle: { fd, identity }, grant: { allocation, start }, layout: { byteOffset } } = this;
     const copy = duplicateFd(fd);
-    registerByHandle("dma-buf", identity, allocation, start - byteOffset); // it may come back when its map has ended
+    registerByHandle("dma-buf", identity, allocation, start - byteOffset); // the fd may come back after its map has ended
     return copy;
   }
 
   /**
-   * Hands a fence to the kernel: everyone who uses the buffer from now on waits for it, in other processes and drivers too.
-   * A fence of an access `"read"` holds up writers only. The tensor's end waits for it as well.
+   * Passes a fence to the kernel: all later users of the buffer wait for it, in other processes and drivers too. For a fence of
+   * a `"read"` access, only writers wait. The tensor's end waits for it as well.
    *
-   * @throws {ArgumentError} for a fence that no sync file can stand for: await it instead.
+   * @throws {ArgumentError} for a fence without a sync file: await it instead.
    */
   addFence(fence: Fence, access: Access = this.access): void {
     const { line, mark } = fenceIn(fence, "fence", "dmabuf");
@@ -62,16 +62,16 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver([this.rawHandle], access), [fence]));
   }
 
-  /** The fences that others have set on the buffer in the kernel: those of writers, or all. For backends. */
+  /** The kernel's fences of the buffer that other code has set: those of writers, or all. For backends. */
   override outsideWork(access: Access): readonly Fence[] {
     const fd = this.rawHandle.exportSyncFile(access);
     return fd === undefined ? [] : [fenceOf(fd)];
   }
 
-  /** The buffer is mapped where its address is read: most routes need none. */
+  /** A getter for the address, because reading it maps the buffer, and most routes do not need that. */
   protected override describe(): Described {
     const { target, access, layout, grant: { allocation, start }, rawHandle: buffer, parent } = this;
-    // Memory of the CPU keeps its address: a second one would be another memory to OpenCL.
+    // CPU memory keeps its address: OpenCL would take a second address for other memory.
     const source = (parent instanceof Frame ? parent.parent : parent)?.described.range;
     const address = () => {
       const { address } = source ?? {};
@@ -90,7 +90,7 @@ export function bufferOf(allocation: Allocation): DmaBuf | undefined {
   return allocation.findAttachment(BUFFER);
 }
 
-/** The command that gives buffers what it waits for as fences. */
+/** The command that makes the work before it fences of the buffers. */
 export function handOver(buffers: readonly DmaBuf[], access: Access): Call<SyncLane> {
   const use: Access = writes(access) ? "write" : "read";
   return {

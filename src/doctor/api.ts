@@ -4,7 +4,7 @@ import type { ApiReport } from "./report.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 
 export interface Examination {
-  /** True if proofs may run, which find the memory that a device uses in place. */
+  /** True if experiments may run that prove which memory a device uses in place. */
   readonly proofs: boolean;
   readonly opened: DisposableStack;
 }
@@ -13,7 +13,7 @@ export interface Examination {
 export interface Node {
   readonly device: string;
   readonly target: Target;
-  /** Makes a little memory of this kind for the graph; undefined if nothing here can, or `homes` do. */
+  /** Makes a small sample of this kind for the graph; undefined if nothing here can, or `homes` do. */
   readonly make: (() => Mapped) | undefined;
   /** Makes memory of this kind in each context of another API that it may belong to. */
   readonly homes?: ReadonlyMap<Context, () => Mapped>;
@@ -24,7 +24,7 @@ export interface Examined {
   readonly nodes: readonly Node[];
 }
 
-/** How to look at one API. Each has a folder of its own; the table is in `doctor.ts`. */
+/** Examines one API. Each API has a folder of its own; the table is in `doctor.ts`. */
 export interface ApiExaminer {
   readonly api: string;
   readonly variables: readonly string[];

@@ -5,7 +5,8 @@ import { edgesOf } from "../core/graph/port_mapper.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
 import { KNOWN_EDGES } from "./known_edges.ts";
-import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
+import { attempt, type Finding, type Report, type Versions } from "./report.ts";
+import { withPackages } from "./packages.ts";
 import { permissionsOf } from "./permissions.ts";
 import { CUDA } from "./cuda/mod.ts";
 import { DMABUF } from "./dmabuf/mod.ts";
@@ -49,19 +50,19 @@ const checks = new Checks("doctor");
 /** Options of {@link doctor}. */
 export interface DoctorOptions {
   /**
-   * Runs the proofs that show which memory a device uses in place; true by default. They take about a second for each
-   * device that does not. Without them, nothing that needs a proof counts as an alias. With them, OpenCV is asked for
-   * its own OpenCL device, which it then keeps until the process ends, as after its first UMat.
+   * Runs the experiments that prove which memory a device uses in place; true by default. They take about a second for each
+   * device that does not. Without them, nothing that needs a proof counts as an alias. With them, OpenCV chooses its own
+   * OpenCL device, which it then keeps until the process ends, as after its first UMat.
    */
   readonly proofs?: boolean;
 }
 
 /**
- * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not
- * throw for findings, and disposes all it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what
- * other permissions would show.
+ * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not throw for
+ * findings, and disposes everything that it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what other
+ * permissions would show.
  *
- * @throws {ArgumentError} for options that are wrong.
+ * @throws {ArgumentError} for wrong options.
  *
  * @example
  * ```ts
@@ -78,7 +79,7 @@ export function doctor(options: DoctorOptions = {}): Report {
   const how = { proofs, opened: new DisposableStack() };
   const examined: Examined[] = [];
   for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
-  const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
+  const apis = withPackages(examined.map(({ report }, i) => ({ ...report, variables: variablesOf(APIS[i]) })));
   const nodes = examined.flatMap((it) => it.nodes);
   const mappers = edgesOf(new Set(nodes.map(({ target }) => target.context)), KNOWN_EDGES);
   const edges = attempt(findings, () => examineEdges(nodes, mappers, how, apis));

@@ -15,7 +15,7 @@ import {
   type TargetReport,
 } from "./report.ts";
 
-/** A little memory of some kind, or why none could be made. */
+/** A small sample of some kind of memory, or why none could be made. */
 type Sample = { readonly memory: Mapped } | { readonly problem: Finding };
 
 interface Source {
@@ -32,7 +32,7 @@ export interface Edges {
   readonly routes: readonly RouteReport[];
 }
 
-/** Maps nothing: it asks which mappers are open between each two targets, and for the best route. */
+/** Finds the open mappers between each two targets, and the best routes, without a map. */
 export function examineEdges(
   nodes: readonly Node[],
   mappers: readonly Mapper[],
@@ -72,7 +72,7 @@ function sampleOf(make: () => Mapped, opened: DisposableStack): Sample {
   const findings: Finding[] = [];
   const memory = attempt(findings, () => {
     const made = opened.use(make());
-    for (const fence of made.work) fence.waitSync(); // or what it reports would depend on how fast memory is zeroed
+    for (const fence of made.work) fence.waitSync(); // else the report would depend on how fast memory is zeroed
     return made;
   });
   return memory === undefined ? { problem: findings[0] } : { memory };
@@ -127,7 +127,7 @@ function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
   }
 }
 
-/** So that the same machine gives the same report. */
+/** Removes handles, so that the same machine has the same report. */
 function withoutHandles(refused: Refusal): Refusal {
   return { ...refused, reason: refused.reason.replace(/0x[0-9a-f]{8,16}\b/g, "0x…") };
 }
@@ -143,7 +143,7 @@ function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remed
   return { reason, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-/** Why kinds of memory are missing: if their whole API is, its first finding. */
+/** Why kinds of memory are missing: the first finding of their API, if all of that is missing. */
 function absent(
   kinds: readonly string[],
   sources: readonly Source[],

@@ -5,5 +5,5 @@ import { EDGES as OPENCV } from "../opencv/edges/mod.ts";
 import { EDGES as VAAPI } from "../vaapi/edges/mod.ts";
 import { EDGES as VULKAN } from "../vulkan/edges.ts";
 
-/** Every edge that no port makes. They are examined even where their API is not on this machine. */
+/** Every edge that no port makes. They are examined even if their API is not on this machine. */
 export const KNOWN_EDGES: readonly Mapper[] = [...OPENCL, ...OPENCV, ...CUDA, ...VULKAN, ...VAAPI];

@@ -23,20 +23,17 @@ export function examineLibrary(api: string, open: () => unknown, symbol: string,
   };
 }
 
-/** A file and its package, as far as they can be found out. */
-export function located(file: () => string | undefined): { readonly file?: string; readonly package?: string } {
-  let path: string | undefined;
+/** A file, if it can be found. */
+export function located(file: () => string | undefined): { readonly file?: string } {
   try {
-    path = file();
+    const path = file();
+    return path === undefined ? {} : { file: path };
   } catch {
     return {}; // libc is missing, which is a separate finding
   }
-  if (path === undefined) return {};
-  const owner = packageOf(path);
-  return { file: path, ...(owner === undefined ? {} : { package: owner }) };
 }
 
-/** Asks for one value. A failure becomes the fact's problem; an undefined value makes no fact. */
+/** Queries one value. A failure becomes the fact's problem; an undefined value makes no fact. */
 export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] {
   try {
     const value = ask();
@@ -49,24 +46,4 @@ export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] 
 export function factValue(facts: readonly Fact[], name: string): string | undefined {
   const value = facts.find((fact) => fact.name === name)?.value;
   return typeof value === "string" ? value : undefined;
-}
-
-const DPKG = "dpkg-query";
-
-/** The package of a file, `"pocl-opencl-icd 3.1-3"`, if dpkg is here and may be run. */
-function packageOf(file: string): string | undefined {
-  if (Deno.permissions.querySync({ name: "run", command: DPKG }).state !== "granted") return undefined;
-  // The loader's /lib/… is /usr/lib/… in dpkg.
-  const owner = ask("-S", file) ?? ask("-S", `/usr${file}`);
-  const name = owner?.split(": ")[0];
-  return name === undefined ? undefined : ask("-W", "-f", "${Package} ${Version}\n", name)?.split("\n")[0];
-}
-
-function ask(...args: string[]): string | undefined {
-  try {
-    const { success, stdout } = new Deno.Command(DPKG, { args, stdin: "null", stderr: "null" }).outputSync();
-    return success ? new TextDecoder().decode(stdout).trim() : undefined;
-  } catch {
-    return undefined; // no Debian, or not permitted after all
-  }
 }

@@ -7,18 +7,18 @@ import { type ApiExaminer, type Examination, type Examined, LITTLE } from "./api
 import { examineLibrary } from "./library.ts";
 import { attempt, type DeviceReport, type Finding, type Trait } from "./report.ts";
 
-/** A library with one context, which is its only device and its own target. */
+/** A library with one context, which is its only device and target. */
 export interface OneDevice<C extends Context & Target> extends Pick<ApiExaminer, "api" | "variables"> {
   /** The function by whose address the library's file is found. */
   readonly symbol: string;
   open(): C;
   version(context: C): string;
   traits(context: C): readonly Trait[];
-  /** Makes a little memory of this kind; from the host's, if it is left out. */
+  /** Makes a small sample of this kind; by default from the host's memory. */
   make?(context: C): Mapped;
 }
 
-/** How to look at such a library. */
+/** The examiner of such a library. */
 export function oneDevice<C extends Context & Target>(of: OneDevice<C>): ApiExaminer {
   return { api: of.api, variables: of.variables, files: [], examine: (how) => examine(of, how) };
 }

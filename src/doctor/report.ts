@@ -2,11 +2,11 @@ import { type LibraryAttempt, reasonOf, type Refusal } from "../core/errors.ts";
 import type { GuardState } from "../guard/guard.ts";
 import type { Step, Transfer } from "../core/graph/route.ts";
 
-/** What this machine can share with what, and why not more, for `JSON.stringify`. What does not apply is left out. */
+/** What this machine can share, and why not more, for `JSON.stringify`. Fields that do not apply are left out. */
 export interface Report {
   /** The versions that made it. */
   readonly versions: Versions;
-  /** The permissions, and what more could be seen. */
+  /** The permissions, and what each shows. */
   readonly permissions: readonly PermissionReport[];
   /** Each API that samepage knows, in the order of its table. */
   readonly apis: readonly ApiReport[];
@@ -32,13 +32,13 @@ export interface Versions {
   readonly kernel?: string;
 }
 
-/** A permission, and what the doctor sees with it. */
+/** A permission. */
 export interface PermissionReport {
   /** The flag that grants it. */
   readonly flag: string;
   /** True if it was granted. */
   readonly granted: boolean;
-  /** What it shows. */
+  /** What the doctor sees with it. */
   readonly shows: string;
 }
 
@@ -58,13 +58,13 @@ export interface ApiReport {
   readonly library: LibraryReport;
   /** Its other libraries, each of which may be missing. */
   readonly modules: readonly ModuleReport[];
-  /** The environment variables that influence it, as far as they are set and may be read. */
+  /** The environment variables that influence it, if they are set and may be read. */
   readonly variables: Readonly<Record<string, string>>;
   /** The drivers behind the library. */
   readonly drivers: readonly DriverReport[];
   /** Their devices. */
   readonly devices: readonly DeviceReport[];
-  /** What keeps it from more. */
+  /** The obstacles to sharing more. */
   readonly findings: readonly Finding[];
 }
 
@@ -96,7 +96,7 @@ export interface ModuleReport extends LibraryReport {
   readonly name: string;
 }
 
-/** One value, under its API's name. It has either a value or a problem. */
+/** One fact, under its API's name. It has either a value or a problem. */
 export interface Fact {
   /** The API's own name: `"CL_DEVICE_GLOBAL_MEM_SIZE"`. */
   readonly name: string;
@@ -120,7 +120,7 @@ export interface DriverReport {
   readonly devices: readonly string[];
 }
 
-/** A device, as far as it matters for sharing. */
+/** A device, with the facts that matter for sharing. */
 export interface DeviceReport {
   /** Its name in this report: `"opencl:0"`. */
   readonly id: string;
@@ -128,11 +128,11 @@ export interface DeviceReport {
   readonly name: string;
   /** Its facts about itself. */
   readonly facts: readonly Fact[];
-  /** The same for people, the most important first. */
+  /** Lines about it for people, the most important first. */
   readonly traits: readonly Trait[];
   /** The results of proofs. */
   readonly aliasing: readonly AliasReport[];
-  /** What keeps it from more. */
+  /** The obstacles to sharing more. */
   readonly findings: readonly Finding[];
 }
 
@@ -156,7 +156,7 @@ export interface AliasReport {
 export interface TargetReport {
   /** Its name in this report. */
   readonly id: string;
-  /** The kind, as the names of edges have it. */
+  /** The kind, as in the names of edges. */
   readonly kind: string;
   /** The API. */
   readonly api: string;
@@ -196,7 +196,7 @@ export interface RouteReport {
   readonly open: boolean;
   /** The worst transfer of its steps, if it is open. */
   readonly transfer?: Transfer;
-  /** The steps; none if it is closed. */
+  /** The steps; empty if it is closed. */
   readonly steps: readonly Step[];
   /** The edges that refused. */
   readonly refused: readonly Refusal[];

@@ -4,7 +4,7 @@ import type { EglDriver } from "./driver.ts";
 import type { EglLane } from "./lane.ts";
 import type { OpenContext } from "./open_context.ts";
 
-/** A context, as its parts know it. */
+/** The members of a context that its parts use. */
 export interface EglBase extends DeviceContext {
   /** The open GL context. */
   readonly openContext: OpenContext;

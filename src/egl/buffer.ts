@@ -15,13 +15,13 @@ export class GlBuffer extends Printed {
   readonly context: OpenContext;
   /** Its length in bytes. */
   readonly byteLength: number;
-  /** Its name: what glBindBuffer takes. */
+  /** Its name in GL, for glBindBuffer. */
   readonly name: number;
-  /** How many maps have handed it to other drivers: GL must not use it until they end. For backends. */
+  /** The number of maps that have handed it to other drivers: GL must not use it until they end. For backends. */
   lent = 0;
   readonly #undo: Undo = [];
 
-  /** Makes a zeroed buffer, or uses the program's own buffer `name`. @throws {NativeCallError} if the driver refuses. */
+  /** Makes a zeroed buffer, or uses the program's buffer `name`. @throws {NativeCallError} if the driver refuses. */
   constructor(context: OpenContext, byteLength: number, name?: number) {
     super();
     this.context = context;
@@ -60,7 +60,7 @@ export class GlBuffer extends Printed {
     this.#mapped(first, from.length, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.set(from));
   }
 
-  /** Ends the buffer. For backends. */
+  /** Deletes the buffer, unless it is the program's. For backends. */
   free(): void {
     undoAll(this.#undo, "freeing a buffer");
   }

@@ -16,7 +16,7 @@ import { byCopy } from "./memory.ts";
 
 const BUFFER = "egl.buffer";
 
-/** Elements in a GL buffer. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
+/** Elements in a GL buffer. Its handle is a {@link GlBuffer}; the elements begin at `layout.byteOffset` in it. */
 export class EglBufferTensor extends Tensor<GlBuffer> {
   /** Lends a part as a child. @see {@link Tensor.slice} */
   override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
@@ -24,7 +24,7 @@ export class EglBufferTensor extends Tensor<GlBuffer> {
   }
 }
 
-/** The buffers of a context, as a node of the graph: vertices, and whatever else GL and other APIs compute on. */
+/** The buffers of a context, as a node of the graph: vertices, and other data that GL and other APIs compute on. */
 export class EglBuffers extends PrintedTarget<EglBase> implements MemoryTarget<EglBufferTensor> {
   /** The kind of memory. */
   readonly kind = "egl.buffer";
@@ -64,10 +64,10 @@ export class EglBuffers extends PrintedTarget<EglBase> implements MemoryTarget<E
   }
 
   /**
-   * Makes a buffer, all zeros.
+   * Makes a zeroed buffer.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts
@@ -88,11 +88,11 @@ export class EglBuffers extends PrintedTarget<EglBase> implements MemoryTarget<E
   }
 
   /**
-   * Elements in a buffer that a program has made: it stays its own, and lives longer.
+   * Elements in a buffer that the program made. The buffer stays the program's, and has to outlive the tensor.
    *
    * @param buffer its name, of the context's share group
    * @throws {ArgumentError} if there is no such buffer.
-   * @throws {LayoutError} if it is shorter than the elements.
+   * @throws {LayoutError} if the buffer is shorter than the elements.
    */
   attach(buffer: number, init: LayoutInit, options: AttachOptions = {}): EglBufferTensor {
     return attaching(options, (access) => {

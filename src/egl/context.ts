@@ -34,8 +34,8 @@ export interface EglChoice extends OpenOn {
   /** The index of a device in {@link eglDevices}. */
   readonly device?: number;
   /**
-   * True to share its textures with other libraries, such as GStreamer. Contexts that share textures need the same reset
-   * strategy, and those libraries have none, so this one does not report resets either. False if left out.
+   * True to share its textures with other libraries, such as GStreamer; false by default. Contexts that share textures need
+   * the same reset strategy, and those libraries report no resets, so this context reports none either.
    */
   readonly sharable?: boolean;
 }
@@ -56,8 +56,8 @@ const PLATFORMS: { readonly [P in EglPlatform]: unknown } = { surfaceless: true,
 const drivers = new Map<Address, EglDriver>();
 
 /**
- * An OpenGL ES context of its own, without a window, on an EGL display. Its images are the target `egl.image`. It is a
- * thread's current context only while a samepage call runs; then what was current before is put back.
+ * samepage's own OpenGL ES context, without a window, on an EGL display. Its images are the target `egl.image`. It is a
+ * thread's current context only while a samepage call runs; then the call restores the previous one.
  *
  * @example
  * ```ts
@@ -78,13 +78,13 @@ export class EglContext extends DeviceContext implements EglBase {
   override readonly targets: readonly Target[];
   /** Its commands. */
   readonly queue: EglQueue;
-  /** Their order. For mappers. */
+  /** The line of its commands. For mappers. */
   readonly line: Line<EglLane>;
   /** The open GL context. For mappers. */
   readonly openContext: OpenContext;
-  /** Its work. For mappers. */
+  /** The driver of its line. For mappers. */
   readonly driver: EglDriver;
-  /** Its handles, and its pictures by the names of their textures. For libraries that share them. */
+  /** Its handles, and its pictures by their textures' names. For libraries that share them. */
   readonly natives: Natives = {
     handles: () => ({ display: this.display, context: this.handle }),
     attach: ({ objects, planes }, info, options) =>
@@ -120,8 +120,8 @@ export class EglContext extends DeviceContext implements EglBase {
    * Opens a display, and a context on it.
    *
    * @throws {LibraryNotFoundError} if there is no libEGL or libGLESv2.
-   * @throws {ArgumentError} for a platform or a device that this machine has not.
-   * @throws {NativeCallError} if no driver serves the display.
+   * @throws {ArgumentError} for a platform or a device that this machine lacks.
+   * @throws {NativeCallError} if no driver opens the display.
    */
   static open(choice: EglChoice = {}): EglContext {
     const { platform, device, on, sharable = false } = optionsIn(choice, CHOICE, "choice");
@@ -138,7 +138,7 @@ export class EglContext extends DeviceContext implements EglBase {
     );
   }
 
-  /** Only an open context knows its device: each display that fits is opened, until one is on the same. */
+  /** Opens each display that fits until one is on the same device, because only an open context knows its device. */
   static #on(
     on: Context,
     platform: EglPlatform | undefined,
@@ -163,11 +163,11 @@ export class EglContext extends DeviceContext implements EglBase {
   }
 
   /**
-   * Makes a context of its own on a program's display. Where a context of the program's is given, both share their textures:
-   * `egl.image.attach()` takes those. The program's context stays as it is.
+   * Makes samepage's own context on the program's display. If `handles` has a context, the two share their textures:
+   * `egl.image.attach()` takes the program's. The program's context stays as it is.
    *
    * @param handles live handles; wrong ones may crash the process
-   * @throws {ArgumentError} for what cannot be a handle, and a context of another API.
+   * @throws {ArgumentError} for anything that cannot be a handle, and a context of another API.
    * @throws {NativeCallError} for a display that is not initialised.
    */
   static attach(handles: EglHandles): EglContext {
@@ -216,26 +216,26 @@ export class EglContext extends DeviceContext implements EglBase {
     return [...display.extensions, ...facts.extensions];
   }
 
-  /** The extensions for sharing that the driver lacks, and what each would open. */
+  /** The extensions for sharing that the driver lacks, and what each would make possible. */
   get absent(): ReadonlyMap<string, string> {
     return absentOf(WANTED, (name) => this.openContext.lacks(name));
   }
 
   /**
-   * The program's own `EGLSync` on this display, as a fence. It has to live until the fence was waited for, even if it
-   * is signalled before, because samepage queries it later. The context's end waits for it. A {@link reusableSync} may
-   * end at any time, which ends waits for it.
+   * The program's own `EGLSync` on this display, as a fence. The sync has to live until the fence was waited for, even if it
+   * is signalled before, because samepage queries it later. The context's end waits for it. A {@link reusableSync} may end at
+   * any time, and that ends the waits for it.
    *
    * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that is never signalled hangs it
    * @throws {ArgumentError} if `handle` is not a handle.
-   * @throws {NativeCallError} if it is not a sync of this display's.
+   * @throws {NativeCallError} if it is not a sync of this display.
    */
   attachFence(handle: bigint): Fence {
     return attachedSync(this, handle);
   }
 
   /**
-   * A sync that this program signals by itself, for other libraries that wait for an `EGLSync`.
+   * A sync that this program signals, for other libraries that wait for an `EGLSync`.
    *
    * @throws {ArgumentError} if the driver has no EGL_KHR_reusable_sync.
    */
@@ -246,22 +246,22 @@ export class EglContext extends DeviceContext implements EglBase {
   /**
    * A stream of frames between two drivers.
    *
-   * @throws {ArgumentError} if the driver has no EGL_KHR_stream, or not what `init` needs.
+   * @throws {ArgumentError} if the driver has no EGL_KHR_stream, or lacks an extension that `init` needs.
    */
   stream(init: EglStreamInit = {}): EglStream {
     return new EglStream(this, init);
   }
 
   /**
-   * A stream of another process's, by its fd, which stays yours. `init` is what it was made with. @throws like {@link stream}.
+   * Another process's stream by its fd, which stays yours. `init` has to equal the maker's. @throws like {@link stream}.
    */
   attachStream(fd: number, init?: EglStreamInit): EglStream;
   /**
-   * A stream that other code of this process has made on this display, by its `EGLStreamKHR`: its producer or its consumer may
-   * be that code's. It stays theirs, and lives longer than this object, which asks the driver for `fifo` and `reuse`.
+   * A stream that other code of this process made on this display, by its `EGLStreamKHR`. Its producer or its consumer may be
+   * that code's. The stream stays that code's, and has to outlive this object, whose `fifo` and `reuse` the driver reports.
    *
-   * @param handle a live one; a wrong one may crash the process
-   * @throws {NativeCallError} if it is not a stream of this display's.
+   * @param handle a live `EGLStreamKHR`; a wrong one may crash the process
+   * @throws {NativeCallError} if it is not a stream of this display.
    *
    * @example
    * ```ts ignore
@@ -275,9 +275,9 @@ export class EglContext extends DeviceContext implements EglBase {
   }
 
   /**
-   * OpenGL ES as the consumer of a stream of this context's. It connects before the producer does.
+   * OpenGL ES as the consumer of one of this context's streams. It has to connect before the producer does.
    *
-   * @throws {ArgumentError} for a stream that has a consumer, and if the driver has no EGL_KHR_stream_consumer_gltexture or
+   * @throws {ArgumentError} for a stream that has a consumer, and if the driver lacks EGL_KHR_stream_consumer_gltexture or
    * GL_OES_EGL_image_external_essl3.
    * @throws {NativeCallError} if the driver refuses.
    */
@@ -287,7 +287,7 @@ export class EglContext extends DeviceContext implements EglBase {
   }
 
   /**
-   * OpenGL ES as the producer of a stream of this context's that has a consumer.
+   * OpenGL ES as the producer of one of this context's streams that has a consumer.
    *
    * @throws {ArgumentError} for a stream without a consumer, and if the driver has no EGL_KHR_stream_producer_eglsurface.
    * @throws {NativeCallError} if the driver refuses.

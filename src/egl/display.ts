@@ -17,16 +17,16 @@ import { check, made, nativeError } from "./errors.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 import { onThread } from "./thread.ts";
 
-/** How a display is found: without a window system, by a device, or as EGL finds one by itself. */
+/** How a display is found: without a window system, by a device, or by EGL's own choice. */
 export type EglPlatform = "surfaceless" | "device" | "default";
 
 /** An EGL device. */
 export interface EglDevice {
   /** Its index in the list, which `EglContext.open({ device })` takes. */
   readonly index: number;
-  /** True if it is the CPU: its driver draws in software. */
+  /** True if its driver draws in software, on the CPU. */
   readonly software: boolean;
-  /** Its primary node, where the driver reports it: `"/dev/dri/card0"`. */
+  /** Its primary node, if the driver reports it: `"/dev/dri/card0"`. */
   readonly node: string | undefined;
   /** Its render node: `"/dev/dri/renderD128"`. */
   readonly renderNode: string | undefined;
@@ -36,7 +36,7 @@ export interface EglDevice {
   readonly extensions: readonly string[];
 }
 
-/** An initialised `EGLDisplay`. It stays so: others of this process may have the same one. */
+/** An initialised `EGLDisplay`. It is never terminated, because other code of this process may have the same one. */
 export interface Display {
   /** The `EGLDisplay`. */
   readonly handle: Address;
@@ -46,7 +46,7 @@ export interface Display {
   readonly vendor: string;
   /** Its extensions, and those of all displays. */
   readonly extensions: ReadonlySet<string>;
-  /** The render node of its device, where it was opened by a device that reports it. */
+  /** The render node of its device, if it was opened by a device that reports one. */
   readonly renderNode?: string | undefined;
 }
 
@@ -64,7 +64,7 @@ function clientExtensions(): string[] {
 }
 
 /**
- * The devices of this machine's EGL, software included; none where EGL does not list them.
+ * The EGL devices of this machine, software included; empty if EGL does not list them.
  *
  * @throws {LibraryNotFoundError} if there is no libEGL.
  *

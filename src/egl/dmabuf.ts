@@ -31,8 +31,8 @@ const LINEAR = 0n;
 
 /**
  * A picture over dma-bufs, in place. EGL keeps fds of its own.
- * @param planes the memory planes of one plane of a format: more than one where the modifier needs them
- * @param modifier undefined for a driver that takes none: then the rows lie one after the other
+ * @param planes the memory planes of one plane of a format: more than one if the modifier needs them
+ * @param modifier undefined for a driver that takes none: the pixels then lie row by row
  */
 export function importPicture(
   context: OpenContext,
@@ -91,7 +91,7 @@ export function exportPicture({ context, image, format }: EglPicture): ExportedP
   return { modifier: modifiers[0], planes };
 }
 
-/** What the driver exports of a picture. Mesa's virgl was seen to export a stub of 4096 bytes for its own pictures. */
+/** Facts about the fd that the driver exports of a picture. Mesa's virgl exports a stub of 4096 bytes for its own pictures. */
 export function seenOutside(picture: EglPicture): FdFacts {
   const { planes, modifier } = exportPicture(picture);
   return thenUndo("asking for what a picture's fds allow", () => {
@@ -111,7 +111,7 @@ export class DmaBufFormats {
   readonly #formats: ReadonlySet<number>;
   readonly #modifiers = new Map<number, readonly bigint[] | undefined>();
 
-  /** The driver has EGL_EXT_image_dma_buf_import_modifiers. */
+  /** For a driver with EGL_EXT_image_dma_buf_import_modifiers. */
   constructor({ handle }: Display) {
     this.#display = handle;
     const { eglQueryDmaBufFormatsEXT } = eglExtensions();
@@ -135,7 +135,7 @@ export class DmaBufFormats {
     const missing = formats.find(({ pixel: { fourcc } }) => !this.#formats.has(fourcc!));
     if (missing !== undefined) return { reason: `${driver} imports no dma-bufs of ${missing.pixel.name}.` };
     for (const { pixel: { fourcc, name } } of formats) {
-      if (!this.#modifiers.has(fourcc!)) continue; // it was not asked about yet
+      if (!this.#modifiers.has(fourcc!)) continue; // not queried yet
       const known = this.#modifiers.get(fourcc!) ?? [LINEAR];
       if (known.includes(modifier)) continue;
       const list = known.map((one) => `0x${one.toString(16)}`).join(", ");
@@ -147,12 +147,12 @@ export class DmaBufFormats {
     return undefined;
   }
 
-  /** True if an import states the modifier: the driver has listed those that it takes. */
+  /** True if an import has to name the modifier, because the driver lists those that it takes. */
   takesModifier({ pixel: { fourcc } }: GlFormat): boolean {
     return this.#modifiers.get(fourcc!) !== undefined;
   }
 
-  /** Undefined where the driver knows none: Mesa's virgl imports without. */
+  /** Undefined if the driver lists no modifiers: Mesa's virgl imports without. */
   #ask(fourcc: number): bigint[] | undefined {
     const { eglQueryDmaBufModifiersEXT } = eglExtensions();
     const fn = "eglQueryDmaBufModifiersEXT";

@@ -14,7 +14,7 @@ export type EglDriver = Driver<EglLane>;
 /** A sync that a line waits for. */
 interface Imported {
   readonly sync: Sync;
-  /** True if it was made for the wait, and ends with it. */
+  /** True if it was made for this wait, and is destroyed after it. */
   readonly isOurs: boolean;
 }
 

@@ -35,7 +35,7 @@ const EGL_CODES: Codes = {
 
 export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 
-/** The most errors that a context can have queued; a lost context reports errors for ever. */
+/** The limit of errors to read, because a lost context reports errors for ever. */
 const MOST_ERRORS = 16;
 
 /** The error of an EGL or GL code: no code belongs to both APIs. */

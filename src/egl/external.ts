@@ -29,7 +29,7 @@ void main() { colour = texture(frame, place); }`;
 
 const LONGEST = 1000;
 
-/** Its pixels belong to another driver (`GL_TEXTURE_EXTERNAL_OES`). Shaders only sample it; it is not a framebuffer. */
+/** A texture of another driver's pixels (`GL_TEXTURE_EXTERNAL_OES`). Shaders can only sample it, and not draw to it. */
 export class ExternalTexture {
   readonly name: number;
   readonly #context: OpenContext;
@@ -52,7 +52,7 @@ export class ExternalTexture {
     gles().glBindTexture(gl.GL_TEXTURE_EXTERNAL_OES, this.name);
   }
 
-  /** Draws it over a picture, the first row to the first row; the sampler converts its colours to RGB. */
+  /** Draws it over a picture, the first row to the first row; the sampler converts YUV to RGB. */
   drawTo(picture: EglPicture): void {
     framebuffer(picture, gl.GL_DRAW_FRAMEBUFFER);
     for (const state of OFF) gles().glDisable(state);
@@ -60,7 +60,7 @@ export class ExternalTexture {
     gles().glUseProgram(this.#program);
     gles().glBindVertexArray(0);
     gles().glBindSampler(0, 0);
-    this.bind(); // the program's sampler is of unit 0
+    this.bind(); // to unit 0, which the program's sampler reads
     gles().glDrawArrays(gl.GL_TRIANGLES, 0, 3);
   }
 

@@ -56,7 +56,7 @@ export function planeSize({ width, height }: ImageInfo, { pixel: { step, rows = 
   return [width / step, height / rows];
 }
 
-/** GL's formats of a picture. @throws {LayoutError} for one that a context cannot have. */
+/** GL's formats of a picture. @throws {LayoutError} for a format that the context lacks. */
 export function heldFormats(context: OpenContext, info: ImageInfo): readonly GlFormat[] {
   const refusal = refuseInfo(context, info);
   if (refusal === undefined) return glFormats(info.format)!;

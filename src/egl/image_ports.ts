@@ -18,7 +18,7 @@ import { type EglTensor, pictureIn } from "./tensor.ts";
 
 type Closed = Reason | undefined;
 
-/** What a context's images give to other kinds of memory, and take from them, in place: GL's names, EGL's handles, dma-bufs. */
+/** The ports of a context's images, in place: GL's names, EGL's handles, dma-bufs. */
 export function imagesOf(base: EglBase): Images<EglPicture> {
   const { openContext } = base;
   let formats: DmaBufFormats | undefined;
@@ -52,7 +52,7 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
 
 const MODIFIERS = "EGL_EXT_image_dma_buf_import_modifiers";
 
-/** Refuses plain tensors: they do not say what their bytes mean, such as red first, blue first or brightness. */
+/** Refuses plain tensors, because they do not tell whether red or blue comes first, or a byte is brightness. */
 function refuseSource(base: EglBase, info: Described["info"]): Closed {
   if (info?.type === "image") return refuseInfo(base.openContext, info);
   return {
@@ -71,13 +71,13 @@ function pictureOf(allocation: Allocation): EglPicture | undefined {
   return allocation.findAttachment<EglPicture>(PICTURE);
 }
 
-/** Refuses pictures over another API's memory: they may share its block, by which APIs know what they have imported. */
+/** Refuses pictures over another API's memory: they may share its block, by which APIs recognise their imports. */
 function refuseForeign({ planes: [{ allocation }] }: Described): Closed {
   if (pictureOf(allocation) !== undefined) return undefined;
   return { reason: "the picture lies in another API's memory.", remedy: "Map the memory that it came from." };
 }
 
-/** NVIDIA's CUDA was seen to refuse a BGRA texture by its GL name (code 1), but not its `EGLImage`. */
+/** CUDA refuses a BGRA texture by its GL name (code 1), but takes its `EGLImage`. */
 function refuseName(source: Described): Closed {
   if (pictureOf(source.planes[0].allocation)?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
   return { reason: "other drivers know no GL textures in BGRA." };
@@ -90,12 +90,12 @@ function seePictures({ planes }: Described): void {
   }
 }
 
-/** Exports each plane as GL and EGL know it. The other driver has it until the map ends. */
+/** Exports each plane by its GL name or `EGLImage`. The other driver has it until the map ends. */
 function named(source: Mapped, kind: string): Exported<ImagePort> {
   const { planes, form } = picturesIn(source);
   const objects = planes.map(({ rawHandle: { context, name, storage }, grant, layout: { byteLength } }) => {
     if (kind === "egl-image") {
-      const { image } = pictureOf(grant.allocation)!; // others keep it for as long as the memory
+      const { image } = pictureOf(grant.allocation)!; // the image lives as long as the memory
       return new EglPort("egl-image", { value: image, display: context.display.handle, byteLength });
     }
     const isRenderbuffer = storage === "renderbuffer";
@@ -121,7 +121,7 @@ function picturesIn(source: Mapped) {
   return { planes, form: { width, height } };
 }
 
-/** Exports each plane by itself. */
+/** Exports each plane by an fd of its own. */
 function exported(source: Mapped, kind: string): Exported<ImagePort> {
   const { planes, form } = picturesIn(source);
   const out = allOrNothing("exporting a picture", (undo) =>
@@ -143,7 +143,7 @@ function exported(source: Mapped, kind: string): Exported<ImagePort> {
   return { port: new ImagePort(kind, { objects, ...form, planes: places, modifier }) };
 }
 
-/** Imports each plane of the format as an image of its own. EGL duplicates the fds, so those that came are closed. */
+/** Imports each plane of the format as an image of its own. EGL duplicates the fds, so the port's own are closed. */
 function imported(
   { openContext }: EglBase,
   port: ImagePort,

@@ -21,7 +21,7 @@ import { EglPicture, type Origin, type Storage } from "./picture.ts";
 import { EglTensor } from "./tensor.ts";
 import { assertTexture } from "./wrapped.ts";
 
-/** A new picture of {@link EglImages.allocate}. */
+/** The picture that {@link EglImages.allocate} makes. */
 export interface EglImageInit extends ImageInit {
   /** The kind of GL object: a texture, which shaders can read, or a renderbuffer, which can only be drawn to. */
   readonly storage?: Storage;
@@ -54,9 +54,9 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
   }
 
   /**
-   * Makes a picture, all zeros. Each plane of its format is a texture of its own, which GL reads and draws to.
+   * Makes a zeroed picture. Each plane of its format is a texture of its own, which GL reads and draws to.
    *
-   * @throws {LayoutError} for a format that GL has not, and a size that it cannot have.
+   * @throws {LayoutError} for a format that GL lacks, and a size beyond its limits.
    * @throws {NativeCallError} if the driver refuses.
    *
    * @example
@@ -83,11 +83,11 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
   }
 
   /**
-   * A picture over textures that a program has made: they stay its own, and live longer.
+   * A picture over textures that the program made. They stay the program's, and have to outlive the picture.
    *
    * @param textures their names, one for each plane: `GL_TEXTURE_2D`, of the context's share group
-   * @param init what their level 0 holds: the driver is asked now, so they have their storage
-   * @throws {ArgumentError} for another number of textures than the format has planes, and for names of none.
+   * @param init the format and size of their level 0, which the driver checks now: the textures need their storage already
+   * @throws {ArgumentError} for another number of textures than the format has planes, and for names without a texture.
    * @throws {LayoutError} for a texture of another size or format. OpenGL ES before 3.1 reports no formats: there a
    * texture is refused if GL does not write such pixels to it.
    *
@@ -106,7 +106,7 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
     return attaching(options, (access) => this.#attached(textures, imageInfo(optionsIn(init, IMAGE, "init")), access));
   }
 
-  /** The same for a picture that is described already. For backends. */
+  /** {@link attach} for a checked description. For backends. */
   attachPicture(textures: readonly number[], info: ImageInfo, options: AttachOptions): Frame<EglTensor> {
     return attaching(options, (access) => this.#attached(textures, info, access));
   }
@@ -155,7 +155,7 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
     access: Access = "read-write",
   ): EglTensor {
     const { line, openContext, resource: owner } = this.context;
-    const layout = moved(at, 0); // it is an image of its own
+    const layout = moved(at, 0); // each plane is an image of its own
     const handle = new EglPicture(openContext, format, size, origin);
     const undo: Undo = [() => handle.free()];
     return allOrNothing("making a picture", () => {
@@ -170,7 +170,7 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
       if (handle.storage === "texture") registerByHandle(TEXTURE, key, allocation);
       keepPicture(allocation, handle);
       const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;
-      const ends = allocation.block === block ? [] : [() => handle.free()]; // of a texture that was known
+      const ends = allocation.block === block ? [] : [() => handle.free()]; // the texture was known already
       const resource = own({ name, allocation, end: byteLength, access, owners: [owner], undo: ends });
       if (cleared !== undefined) resource.usedBy(cleared);
       return new EglTensor({ target: this, handle, layout, resource });

@@ -38,7 +38,7 @@ export function kindOn(display: Address): string {
 interface MarkFence {
   readonly mark: number;
   readonly sync: Sync;
-  /** How many other threads wait for it. The last one destroys it, if it is over. */
+  /** The number of other threads that wait for it. The last one destroys it, if it is over. */
   waiting: number;
 }
 
@@ -55,7 +55,7 @@ export function destroySync(display: Address, sync: Sync): void {
   check(egl().eglDestroySync(display, sync), "eglDestroySync");
 }
 
-/** True if a sync is signalled. Asks once, or blocks until it is. */
+/** True if a sync is signalled. Queries once, or blocks until it is. */
 export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block"): boolean {
   return signalledBy(egl().eglClientWaitSync(display, sync, 0, wait === "ask" ? 0n : EGL_FOREVER));
 }
@@ -73,7 +73,7 @@ function signalledBy(result: number): boolean {
   throw eglError("eglClientWaitSync");
 }
 
-/** The order of a GL context's commands. A mark gets a fence on the first query, behind all commands so far. */
+/** The lane of a GL context's commands. A mark gets a fence on the first query, behind all commands so far. */
 export class EglLane implements Lane {
   /** The context. */
   readonly context: OpenContext;
@@ -83,7 +83,7 @@ export class EglLane implements Lane {
   #newest = 0;
   #over = 0;
 
-  /** A lane without commands. */
+  /** A lane of a context, without commands. */
   constructor(context: OpenContext, events: LineEvents) {
     this.context = context;
     this.#events = events;
@@ -93,13 +93,13 @@ export class EglLane implements Lane {
     return this.context.display.handle;
   }
 
-  /** Gives GL commands. @throws {NativeCallError} with GL's error. */
+  /** Submits GL commands. @throws {NativeCallError} with GL's error. */
   run(fn: string, record: () => void): number {
     this.context.command(fn, record);
     return 0;
   }
 
-  /** The next mark was accepted. */
+  /** Records that the driver accepted the next mark's commands. */
   submitted(mark: number): void {
     this.#newest = mark;
   }
@@ -127,7 +127,7 @@ export class EglLane implements Lane {
     });
   }
 
-  /** The same on another thread. */
+  /** Waits for a mark on another thread. */
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.#over) return;
     let fence: MarkFence | undefined;
@@ -145,13 +145,13 @@ export class EglLane implements Lane {
     }
   }
 
-  /** Has the context's next commands wait for another lane's mark, in the driver. */
+  /** Makes the context's next commands wait for another lane's mark, in the driver. */
   waitFor(other: EglLane, mark: number): void {
     if (mark <= other.#over) return;
     this.waitForSync(other.#fenceFor(mark).sync);
   }
 
-  /** Has them wait for a sync. */
+  /** Makes the context's next commands wait for a sync. */
   waitForSync(sync: Sync): void {
     this.context.within(() => check(egl().eglWaitSync(this.#display, sync, 0), "eglWaitSync"));
   }
@@ -168,7 +168,7 @@ export class EglLane implements Lane {
     const errors: unknown[] = [];
     try {
       this.context.within(() => {
-        const sync = this.#flushed(EGL_SYNC_NATIVE_FENCE_ANDROID, undo); // the sync has no file before
+        const sync = this.#flushed(EGL_SYNC_NATIVE_FENCE_ANDROID, undo); // the sync has a file only after the flush
         fd = eglExtensions().eglDupNativeFenceFDANDROID!(this.#display, sync);
         if (fd < 0) throw eglError("eglDupNativeFenceFDANDROID");
       });
@@ -181,7 +181,7 @@ export class EglLane implements Lane {
     return fd;
   }
 
-  /** A `GLsync` behind all commands so far, for a driver that takes this context's. */
+  /** A `GLsync` behind all commands so far, for a driver that waits for one of this context. */
   exportGlSync(): Port<"gl-sync"> {
     const { context } = this;
     const sync = context.command("glFenceSync", () => {
@@ -197,13 +197,13 @@ export class EglLane implements Lane {
     });
   }
 
-  /** A sync of a CUDA event that was recorded. */
+  /** A sync over a recorded CUDA event. */
   importCudaEvent(event: bigint): Sync {
     const attributes = [EGL_CUDA_EVENT_HANDLE_NV, event];
     return this.context.within(() => createSync(this.#display, EGL_SYNC_CUDA_EVENT_NV, attributes));
   }
 
-  /** Takes a sync file over, as a sync to wait for. */
+  /** Takes over a sync file, as a sync to wait for. */
   importSyncFile(fd: number): Sync {
     return allOrNothing("importing a sync file", () => {
       const attributes = [EGL_SYNC_NATIVE_FENCE_FD_ANDROID, fd];

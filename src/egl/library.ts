@@ -32,7 +32,7 @@ export const gles: () => GLES = keptLibrary<GLES>({
 let eglByName: EGLExtensions | undefined;
 let glesByName: GLESExtensions | undefined;
 
-/** libEGL may return an address for a function that no display has: ask for the extension. */
+/** EGL's extension functions. Check the extension too: libEGL may return an address for a function that no display has. */
 export function eglExtensions(): EGLExtensions {
   return eglByName ??= functionsByAddress(
     "egl_extensions",
@@ -42,7 +42,7 @@ export function eglExtensions(): EGLExtensions {
   ) as unknown as EGLExtensions;
 }
 
-/** The functions of GLES's extensions: likewise. */
+/** The functions of OpenGL ES's extensions. Check the extension too. */
 export function glesExtensions(): GLESExtensions {
   return glesByName ??= functionsByAddress(
     "gles_extensions",

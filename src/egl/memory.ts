@@ -58,7 +58,7 @@ export function readCall(
   return glCall("glReadPixels", () => readPixels(rawHandle, into), true);
 }
 
-/** GL has read the bytes when the command returns. */
+/** The command that writes bytes to a plane. GL has read them when the command returns. */
 export function writeCall(
   { rawHandle }: Pick<Readable, "rawHandle">,
   from: Uint8Array<ArrayBuffer>,

@@ -1,5 +1,5 @@
 /**
- * EGL and OpenGL ES, as far as sharing goes: images and syncs between OpenGL ES and other APIs.
+ * EGL and OpenGL ES: images, buffers, streams and syncs, shared between OpenGL ES and other APIs.
  *
  * @module
  */

@@ -73,9 +73,9 @@ export interface GlFacts {
   readonly extensions: ReadonlySet<string>;
   /** The most pixels across, and down. */
   readonly maxSize: number;
-  /** True if it reports what a texture's levels hold: from OpenGL ES 3.1 on. */
+  /** True if it reports the size and format of a texture's levels: from OpenGL ES 3.1 on. */
   readonly reportsLevels: boolean;
-  /** The device's UUID, where the driver reports it. */
+  /** The device's UUID, if the driver reports it. */
   readonly id: DeviceId;
 }
 
@@ -101,14 +101,15 @@ export class OpenContext {
   readonly handle: Address;
   /** Facts about it. */
   readonly facts: GlFacts;
-  /** Its framebuffers, to read and to draw. They end with it. */
+  /** Its framebuffers, to read and to draw, which end with it. */
   readonly framebuffers: Uint32Array;
-  /** How many calls of {@link OpenContext.within} run, one inside the other. */
+  /** The number of nested calls of {@link OpenContext.within}. */
   #depth = 0;
 
   /**
-   * Makes a context, which shares the textures of another if there is one. Its destruction goes on the undo list.
-   * `sharable`: it may be one that reports no reset.
+   * Makes a context, which `undo` destroys.
+   * @param share a context to share textures with, or null
+   * @param sharable true for a context that reports no resets
    */
   constructor(display: Display, share: Address, sharable: boolean, undo: Undo) {
     this.display = display;
@@ -138,7 +139,7 @@ export class OpenContext {
     return this.has(name) ? undefined : lackOf(this.facts.renderer, name, EXTENSIONS[name]);
   }
 
-  /** Makes it the thread's current context while `use` runs, and puts back what was current before. */
+  /** Makes it the thread's current context while `use` runs, and restores the previous one. */
   within<R>(use: () => R): R {
     const { handle, display } = this;
     const before = egl().eglGetCurrentContext();
@@ -155,7 +156,7 @@ export class OpenContext {
     return thenUndo("putting the current context back", use, undo);
   }
 
-  /** The same with a surface to draw to, inside {@link within}. */
+  /** Draws to a surface while `use` runs, inside {@link within}. */
   onSurface<R>(surface: Address, use: () => R): R {
     const { handle, display } = this;
     check(egl().eglMakeCurrent(display.handle, surface, surface, handle), "eglMakeCurrent");
@@ -163,14 +164,14 @@ export class OpenContext {
     return thenUndo("leaving a surface", use, [back]);
   }
 
-  /** Makes it current, has `use` give GL commands, and throws GL's error if there is one. */
+  /** Makes it current while `use` submits GL commands, and throws GL's error if there is one. */
   command<R>(fn: string, use: () => R): R {
     return this.within(() => {
       let result: R;
       try {
         result = use();
       } catch (error) {
-        const waiting = unwind([() => checkGl(fn)]); // else the next command would have it
+        const waiting = unwind([() => checkGl(fn)]); // else the next command would report this error
         throwAll(error instanceof NativeCallError ? [error] : [error, ...waiting], `running ${fn}`);
         throw error;
       }
@@ -180,7 +181,7 @@ export class OpenContext {
   }
 }
 
-/** Runs `use` with OpenGL ES as the thread's API, and puts back what was that before. */
+/** Runs `use` with OpenGL ES as the thread's API, and restores the previous API. */
 function withApi<R>(use: () => R): R {
   const native = egl();
   const before = native.eglQueryAPI();
@@ -190,7 +191,7 @@ function withApi<R>(use: () => R): R {
   return thenUndo("putting the thread's API back", use, undo);
 }
 
-/** Has a context report that its device was reset. Without this, its pictures would just be zeros. */
+/** Makes a context report that its device was reset. Without this, its pictures would just become zeros. */
 const REPORTS_LOSS = [EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT, EGL_LOSE_CONTEXT_ON_RESET_EXT];
 
 /** Contexts that share textures need the same reset strategy, and EGL does not report that of a program's context. */
@@ -207,7 +208,7 @@ function createContext({ handle, extensions }: Display, config: Address, share: 
   return made(create(...reports), "eglCreateContext");
 }
 
-/** No config where the driver needs none; else the config of the context to share with, or any for OpenGL ES 3. */
+/** No config if the driver needs none; else the config of the context to share with, or any for OpenGL ES 3. */
 function configOf({ handle, extensions }: Display, share: Address): Address {
   const id = share === NULL ? 0 : attributeOf(handle, share, EGL_CONFIG_ID);
   if (id === 0 && extensions.has("EGL_KHR_no_config_context")) return NULL;
@@ -259,6 +260,6 @@ function factsOf(): GlFacts {
 function deviceId(): DeviceId {
   const uuid = new Uint8Array(GL_UUID_SIZE_EXT);
   glesExtensions().glGetUnsignedBytei_vEXT!(GL_DEVICE_UUID_EXT, 0, uuid);
-  // Mesa 22.3 lists the extension for contexts before OpenGL ES 3.2 too, and refuses the question there.
+  // Mesa 22.3 lists the extension for contexts before OpenGL ES 3.2 too, but refuses the query there.
   return gles().glGetError() === GL_NO_ERROR ? { uuid: uuid.toHex() } : {};
 }

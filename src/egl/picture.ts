@@ -19,7 +19,7 @@ import type { OpenContext } from "./open_context.ts";
 /** The kinds of GL objects for pixels. */
 export type Storage = "texture" | "renderbuffer";
 
-/** Where a picture comes from: new memory, an `EGLImage` that it takes over, or a texture that stays its owner's. */
+/** The origin of a picture: new memory, an `EGLImage` that it takes over, or a texture that stays its owner's. */
 export type Origin =
   | { readonly from: "new"; readonly storage: Storage }
   | { readonly from: "image"; readonly image: Address }
@@ -35,7 +35,7 @@ const DELETE = { texture: "glDeleteTextures", renderbuffer: "glDeleteRenderbuffe
 export class EglPicture extends Printed {
   /** The context that made it. For mappers. */
   readonly context: OpenContext;
-  /** Its pixels, as GL knows them. For mappers. */
+  /** GL's format of its pixels. For mappers. */
   readonly format: GlFormat;
   /** Pixels across. */
   readonly width: number;
@@ -45,9 +45,9 @@ export class EglPicture extends Printed {
   readonly storage: Storage;
   /** The name of the texture or renderbuffer. */
   readonly name: number;
-  /** How many maps have handed it to other drivers: GL must not use it until they end. For backends. */
+  /** The number of maps that have handed it to other drivers: GL must not use it until they end. For backends. */
   lent = 0;
-  /** What its driver exports of it; undefined before the first export by fds. For backends. */
+  /** Facts about the fd that the driver exports; undefined before the first export by fds. For backends. */
   fd: FdFacts | undefined;
   #image: Address | undefined;
   readonly #undo: Undo = [];
@@ -86,7 +86,7 @@ export class EglPicture extends Printed {
     const { display, handle } = this.context;
     const name = BigInt(this.name) as Address;
     const fn = "eglCreateImage";
-    // NVIDIA's driver (580.159) gives EGL_BAD_ACCESS for a context that is not current; Mesa's takes it.
+    // NVIDIA's driver (580.159) reports EGL_BAD_ACCESS for a context that is not current; Mesa's accepts it.
     return this.#own(
       this.context.within(() => made(egl()[fn](display.handle, handle, target, name, attributes), fn)),
     );

@@ -4,8 +4,8 @@ import { checkGl } from "./errors.ts";
 import { gles } from "./library.ts";
 import type { EglPicture } from "./picture.ts";
 
-// Each function gives commands to the current context, and sets all the GL state that they depend on: a program's own
-// commands may have changed it.
+// Each function submits commands to the current context, and sets all the GL state that they depend on, because a program's
+// own commands may have changed it.
 
 /** Settings for memory without gaps. With a skip, GL would access memory past the end. */
 const PACKED = [gl.GL_PACK_ROW_LENGTH, gl.GL_PACK_SKIP_ROWS, gl.GL_PACK_SKIP_PIXELS];
@@ -34,7 +34,7 @@ export function readPixels(from: EglPicture, into: Uint8Array<ArrayBuffer>): voi
   }
 }
 
-/** Writes pixels in the form in which {@link readPixels} reads them. The memory can be reused when it returns. */
+/** Writes pixels in the form that {@link readPixels} reads. The memory can be reused when this returns. */
 export function writePixels(to: EglPicture, from: Uint8Array<ArrayBuffer>): void {
   const { width, height, format: { order, type }, name } = to;
   gles().glBindBuffer(gl.GL_PIXEL_UNPACK_BUFFER, 0);
@@ -59,7 +59,7 @@ export function copyPixels(from: EglPicture, to: EglPicture): void {
   blit(from);
 }
 
-/** Draws a picture to the current surface. GL's first row is the stream's first row, so nothing is flipped. */
+/** Draws a picture to the current surface, unflipped: GL's first row becomes the stream's first row. */
 export function showPixels(from: EglPicture): void {
   toSurface();
   framebuffer(from, gl.GL_READ_FRAMEBUFFER);
@@ -71,7 +71,7 @@ function blit({ width, height }: EglPicture): void {
   gles().glBlitFramebuffer(...box, ...box, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
 }
 
-/** Has GL draw to the current surface: a context that was made without a surface draws to none. */
+/** Makes GL draw to the current surface: a context that was made without a surface draws to none. */
 export function toSurface(): void {
   gles().glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, 0);
   gles().glDrawBuffers(1, Uint32Array.of(gl.GL_BACK));
@@ -82,13 +82,13 @@ export function framebuffer(picture: EglPicture, target: number): void {
   gles().glBindFramebuffer(target, target === gl.GL_READ_FRAMEBUFFER ? reading : drawing);
   picture.attach(target);
   gles().glDisable(gl.GL_SCISSOR_TEST);
-  gles().glDisable(gl.GL_RASTERIZER_DISCARD); // it discards clears, too
+  gles().glDisable(gl.GL_RASTERIZER_DISCARD); // which would discard clears too
   gles().glColorMask(1, 1, 1, 1);
 }
 
 /** True if the driver returns the framebuffer's pixels in this form. RGBA always works. */
 function isReadAs(order: number, type: number): boolean {
-  if (order === gl.GL_RGBA || order === gl.GL_BGRA_EXT) return true; // by GL_EXT_read_format_bgra
+  if (order === gl.GL_RGBA || order === gl.GL_BGRA_EXT) return true; // BGRA by GL_EXT_read_format_bgra
   const [form, of] = [new Int32Array(1), new Int32Array(1)];
   gles().glGetIntegerv(gl.GL_IMPLEMENTATION_COLOR_READ_FORMAT, form);
   gles().glGetIntegerv(gl.GL_IMPLEMENTATION_COLOR_READ_TYPE, of);

@@ -30,11 +30,11 @@ export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Pi
   }
 
   /**
-   * Runs a program's own commands, with the context current on this thread. Work on what they use waits for them, and they
-   * for the earlier work. `commands` may change any GL state: each command of samepage sets its own.
+   * Runs a program's own commands, with the context current on this thread. They wait for earlier work on their pictures and
+   * buffers, and later work waits for them. `commands` may change any GL state, because samepage's commands set their own.
    *
    * @param uses the pictures and buffers that the commands use; `handle.name` is GL's name of a plane, or of a buffer
-   * @param commands gives commands by functions of OpenGL ES; other libraries' may be called as well
+   * @param commands calls functions of OpenGL ES; it may call those of other libraries too
    * @throws {ArgumentError} if `commands` is an asynchronous function: the context is current only until it returns.
    * @throws {NativeCallError} with the first error that GL reports.
    *
@@ -63,7 +63,7 @@ export function usesIn(context: EglBase, uses: readonly GlUse[], commands: unkno
   return checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(context, given, `uses[${i}]`));
 }
 
-/** Throws for a promise: asynchronous commands would run after the context is no longer current. */
+/** Throws for a promise: asynchronous commands would run when the context is no longer current. */
 export function assertOver(result: unknown): void {
   if (!(result instanceof Promise)) return;
   throw checks.wrong(

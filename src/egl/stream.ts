@@ -12,15 +12,16 @@ import type { EglBase } from "./base.ts";
 import { check, eglError, made } from "./errors.ts";
 import { checks, eglExtensions } from "./library.ts";
 
-/** What happens to frames that were not acquired yet. */
+/** How a stream keeps frames that were not acquired yet. */
 export interface EglStreamInit {
   /**
-   * How many frames can wait in order; a full stream accepts no frame. 0, the default, keeps only the newest (mailbox).
+   * The number of frames that can wait in order; a full stream accepts no frame. 0, the default, keeps only the newest
+   * (mailbox).
    */
   readonly fifo?: number;
   /**
-   * True, the default: the last frame stays in the stream until the next one comes. A consumer that waits for a new frame in
-   * vain acquires it once more: `consumer.acquire({ timeout })`.
+   * If true, the default, the last frame stays in the stream until the next one comes. A consumer whose wait for a new frame
+   * times out acquires the last one again: `consumer.acquire({ timeout })`.
    */
   readonly reuse?: boolean;
 }
@@ -51,18 +52,18 @@ const MOST_FRAMES = 64;
 export class EglStream extends NativeObject {
   /** Its end of life. */
   readonly resource: Resource;
-  /** How many frames wait in order; 0 for a mailbox. */
+  /** The number of frames that can wait in order; 0 for a mailbox. */
   readonly fifo: number;
   /** True if the last frame stays in the stream. */
   readonly reuse: boolean;
-  /** The context that has made it. For backends. */
+  /** The context that made it. For backends. */
   readonly base: EglBase;
   readonly #display: Address;
   readonly #stream: Address;
   readonly #out = new Int32Array(1);
   readonly #number = new BigUint64Array(1);
 
-  /** Made by a context. `from`: the fd of a stream of another process's, or the handle of one that this process has. */
+  /** Made by a context. @param from the fd of another process's stream, or the handle of one in this process */
   constructor(base: EglBase, given: EglStreamInit, from?: number | bigint) {
     super();
     this.base = base;
@@ -123,11 +124,11 @@ export class EglStream extends NativeObject {
   }
 
   /**
-   * Resolves once the stream is in a state: `"connecting"` when the consumer has connected, which a producer in another
-   * process waits for.
+   * Resolves once the stream is in a state. A producer in another process waits for `"connecting"`: then the consumer has
+   * connected.
    *
-   * @throws {DisposedError} if it is disposed before.
-   * @throws {InteropError} if an end has disconnected before.
+   * @throws {DisposedError} if the stream is disposed first.
+   * @throws {InteropError} if an end disconnects first.
    */
   async waitFor(state: EglStreamState): Promise<void> {
     if (![...STATES.values()].includes(state)) {
@@ -141,7 +142,7 @@ export class EglStream extends NativeObject {
     });
   }
 
-  /** How many frames the producer has presented so far. */
+  /** The number of frames that the producer has presented so far. */
   get produced(): number {
     return this.#count(names.EGL_PRODUCER_FRAME_KHR);
   }
@@ -152,8 +153,8 @@ export class EglStream extends NativeObject {
   }
 
   /**
-   * A new fd of the stream, for another process, which takes it by `egl.attachStream()`. You own it. It is to be asked for
-   * before the ends connect.
+   * A new fd of the stream, which you own, for another process: `egl.attachStream()` takes it there. Call this before the ends
+   * connect.
    *
    * @throws {ArgumentError} if the driver has no EGL_KHR_stream_cross_process_fd.
    * @throws {NativeCallError} if an end has connected.

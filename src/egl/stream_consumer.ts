@@ -25,15 +25,15 @@ const CONSUMER = "egl.streamConsumer";
 const FRAME = "egl.streamFrame";
 
 /**
- * OpenGL ES as the consumer of an `EGLStream`: each frame in turn is what its texture shows. It connects before the
+ * OpenGL ES as the consumer of an `EGLStream`, whose texture shows one frame after the other. It connects before the
  * producer does. Made by `egl.consumer(stream)`.
  *
- * No call blocks unless it is given a time to wait: the stream is asked for a new frame first.
+ * No call blocks without a `timeout`.
  */
 export class EglStreamConsumer extends NativeObject implements AsyncIterable<EglStreamFrame> {
   /** The stream. */
   readonly eglStream: EglStream;
-  /** Its end of life: it disconnects. */
+  /** Its end of life, which disconnects it. */
   readonly resource: Resource;
   readonly #base: EglBase;
   readonly #texture: ExternalTexture;
@@ -81,13 +81,13 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
   }
 
   /**
-   * The next frame; undefined where there is no new one. Its dispose releases it, behind GL's commands on it.
+   * The next frame; undefined if there is no new one. Its dispose releases it, behind GL's commands on it.
    *
-   * With a `timeout` the call blocks until a new frame comes, for so many microseconds at most; a producer on this thread
-   * can present none meanwhile, and is not waited for. Where no new frame comes, it is the previous frame once more
+   * With a `timeout`, in microseconds, the call blocks until a new frame comes, but does not wait for a producer on this
+   * thread, which could present none meanwhile. If no new frame comes, the call returns the previous frame again
    * (`eglStream.consumed` stays the same), or undefined if the stream keeps none.
    *
-   * @throws {AccessError} while the last frame was not released: the texture shows one at a time.
+   * @throws {AccessError} until the last frame is released: the texture shows one at a time.
    * @throws {NativeCallError} if the driver refuses.
    *
    * @example
@@ -125,8 +125,8 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
   }
 
   /**
-   * Resolves with the next frame; undefined once the producer has disconnected. With a `timeout`, as {@link acquire} does
-   * then, but without blocking. @throws like {@link acquire}.
+   * Resolves with the next frame; undefined once the producer has disconnected. With a `timeout` it is {@link acquire}
+   * without blocking. @throws like {@link acquire}.
    */
   async next(options: AcquireOptions = {}): Promise<EglStreamFrame | undefined> {
     return await nextFrame(this, timeoutIn(checks, options));
@@ -165,7 +165,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
   }
 }
 
-/** A stream's frame, as a texture that shaders sample: `samplerExternalOES`. Its dispose releases it to the stream. */
+/** A stream's frame, as a texture that shaders sample (`samplerExternalOES`). Its dispose returns it to the stream. */
 export class EglStreamFrame extends NativeObject {
   /** Its end of life. */
   readonly resource: Resource;
@@ -193,10 +193,10 @@ export class EglStreamFrame extends NativeObject {
   }
 
   /**
-   * Draws the frame over a picture, scaled to its size by the nearest pixel. The first row goes to the first row, and the
-   * driver makes RGB of YUV.
+   * Draws the frame over a picture, scaled to its size by the nearest pixel, the first row to the first row. The driver
+   * converts YUV to RGB.
    *
-   * @param picture of one plane, as RGBA has
+   * @param picture a picture of one plane, such as RGBA
    * @throws {ArgumentError} for a picture of another context, and one of several planes.
    * @throws {AccessError} if its bytes are lent.
    */
@@ -207,7 +207,7 @@ export class EglStreamFrame extends NativeObject {
     if (planes.length > 1) {
       throw checks.wrong("picture", `${picture.name} has several planes.`, "Draw to an RGBA picture.");
     }
-    this.resource.assertLive(); // its release comes after all commands of the context, so it need not know them
+    this.resource.assertLive(); // the frame's release comes after all commands of the context, this one included
     const draw = () => this.#texture.drawTo(planes[0].rawHandle);
     const call = (lane: EglLane) => lane.run("glDrawArrays", draw);
     this.#base.line.submit([{ tensor: picture, access: "write", argument: "picture" }], { fn: "glDrawArrays", call });

@@ -39,17 +39,17 @@ const CONFIG = [
 ];
 
 /**
- * OpenGL ES as the producer of an `EGLStream`: what it draws to a surface is a frame. The consumer connects first. Made by
+ * OpenGL ES as the producer of an `EGLStream`, which draws each frame to a surface. The consumer connects first. Made by
  * `egl.producer(stream, { width, height })`.
  *
- * No call blocks: a full stream takes no frame.
+ * No call blocks: a full stream accepts no frame.
  */
 export class EglStreamProducer extends NativeObject {
   /** The stream. */
   readonly eglStream: EglStream;
   /** The frames' size. */
   readonly init: EglProducerInit;
-  /** Its end of life: it disconnects. */
+  /** Its end of life, which disconnects it. */
   readonly resource: Resource;
   readonly #base: EglBase;
   readonly #surface: Address;
@@ -92,16 +92,16 @@ export class EglStreamProducer extends NativeObject {
     return this.resource.isLive && (this.#ends.isNear || this.eglStream.state !== "disconnected");
   }
 
-  /** True if the stream takes a frame now. A mailbox always does. */
+  /** True if the stream accepts a frame now. A mailbox always does. */
   get hasRoom(): boolean {
     return this.isOpen && this.#ends.hasRoom(this.eglStream.fifo, this.#ends.consumedOf(this.eglStream));
   }
 
   /**
-   * Draws a picture as a frame: its first row is the frame's first. The picture may be used again at once. False where the
-   * stream is full: then nothing was done.
+   * Presents a picture as a frame: its first row is the frame's first. The picture may be used again at once. Returns false,
+   * and does nothing, if the stream is full.
    *
-   * @param picture of one plane, as RGBA has, and of the frames' size
+   * @param picture a picture of one plane, such as RGBA, and of the frames' size
    * @throws {LayoutError} for a picture of another size, and one of several planes.
    * @throws {ArgumentError} once the consumer has disconnected.
    */
@@ -117,11 +117,11 @@ export class EglStreamProducer extends NativeObject {
   }
 
   /**
-   * Runs a program's own drawing, as `egl.queue.run()` does; what it has drawn to the default framebuffer is the frame then.
-   * The viewport is the whole frame. The frame's first row is GL's, which its coordinates call the lowest.
+   * Runs a program's own drawing, as `egl.queue.run()` does, and presents the default framebuffer as a frame. The viewport is
+   * the whole frame. The frame's first row is the lowest in GL's coordinates.
    *
    * @throws {ArgumentError} if `commands` is an asynchronous function, and once the consumer has disconnected.
-   * @throws {NativeCallError} with the first error that GL reports: then there is no frame.
+   * @throws {NativeCallError} with the first error that GL reports; then no frame is presented.
    *
    * @example
    * ```ts ignore

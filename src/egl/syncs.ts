@@ -39,7 +39,7 @@ class OwnSync {
     this.resource = new Resource({ name: `egl reusable sync (${name})`, owners: [resource], undo });
   }
 
-  /** True once it can no longer be signalled: every wait for it goes on, as EGL_KHR_reusable_sync says. */
+  /** True once it can no longer be signalled: then every wait for it ends (EGL_KHR_reusable_sync). */
   get isOver(): boolean {
     return !this.resource.isLive;
   }
@@ -66,7 +66,7 @@ class OwnSync {
   }
 }
 
-/** Another library's sync, or one of samepage's. */
+/** A sync as a fence: another library's, or one of ours. */
 export function attachedSync({ openContext, resource, name }: EglBase, given: bigint): Fence {
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
@@ -84,7 +84,8 @@ export function attachedSync({ openContext, resource, name }: EglBase, given: bi
 }
 
 /**
- * Refuses reusable syncs: a program might never signal one, and a device would stop. CUDA and OpenCL take only fences.
+ * Shows a sync to other drivers. Reusable syncs are refused, because a device would hang if the program never signals one.
+ * CUDA and OpenCL take only fences.
  */
 function shownBy(display: Address, sync: Sync, type: number): NonNullable<ForeignWork["shown"]> {
   return {
@@ -105,8 +106,8 @@ function attributeOf(display: Sync, sync: Sync, attribute: number): number {
 }
 
 /**
- * An `EGLSync` that a program signals, and takes the signal back from, as often as it likes (EGL_KHR_reusable_sync). Other
- * libraries wait for its handle. Made by `egl.reusableSync()`.
+ * An `EGLSync` that a program signals and resets any number of times (EGL_KHR_reusable_sync). Other libraries wait for its
+ * handle. Made by `egl.reusableSync()`.
  *
  * @example
  * ```ts
@@ -147,12 +148,12 @@ export class ReusableSync extends NativeObject {
     return attributeOf(this.#own.display, this.handle, EGL_SYNC_STATUS) === EGL_SIGNALED;
   }
 
-  /** Signals it: every wait for it goes on. */
+  /** Signals it, which ends every wait for it. */
   signal(): void {
     this.#set(EGL_SIGNALED);
   }
 
-  /** Takes the signal back. */
+  /** Makes it unsignalled again. */
   reset(): void {
     this.#set(EGL_UNSIGNALED);
   }

@@ -31,8 +31,8 @@ export function pictureIn(plane: DescribedPlane): EglPicture | undefined {
 }
 
 /**
- * A plane of a picture, as GL and EGL know it. Its handle is an {@link EglPicture}: a texture and an `EGLImage`. Only the
- * driver knows where the pixels lie; `layout` is that of the bytes that are read and written.
+ * A plane of a picture. Its handle is an {@link EglPicture}: a texture and an `EGLImage`. `layout` is the order of the bytes
+ * that are read and written: only the driver knows where the pixels lie.
  */
 export class EglTensor extends Tensor<EglPicture> {
   /** Lends the whole plane again; an image has no parts. @throws {LayoutError} for a part. */

@@ -5,13 +5,13 @@ import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { check } from "./errors.ts";
 import { egl } from "./library.ts";
 
-/** The contexts of this thread that are open, and its calls in progress. */
+/** The number of this thread's open contexts and of its calls in progress. */
 let users = 0;
 
 /**
- * This thread uses libEGL until the undo list runs. libEGL keeps a record for each thread that has called it. It frees the
- * record at the end of the thread, and frees all records at the end of the process: a thread that ends at that moment makes
- * it free one twice. So the last user releases the thread.
+ * This thread uses libEGL until `undo` runs. libEGL keeps a record for each thread that has called it, which it frees at the
+ * end of the thread and also at the end of the process: if both come at the same time, it frees the record twice. So the last
+ * user on a thread releases the record.
  */
 export function usingThread(undo: Undo): void {
   const native = egl(); // without the library, there is nothing to release
@@ -22,7 +22,7 @@ export function usingThread(undo: Undo): void {
   });
 }
 
-/** Calls libEGL where no context may be open. */
+/** Calls libEGL on a thread that may have no open context. */
 export function onThread<R>(use: () => R): R {
   return thenUndo("releasing the thread from EGL", (undo) => {
     usingThread(undo);
@@ -30,7 +30,7 @@ export function onThread<R>(use: () => R): R {
   });
 }
 
-/** A release takes the thread's current context and API away, which may be the program's. */
+/** Keeps the record if the thread has a current context or another API: a release would reset those of the program. */
 function release(native: EGL): void {
   if (native.eglGetCurrentContext() !== NULL || native.eglQueryAPI() !== EGL_OPENGL_ES_API) return;
   check(native.eglReleaseThread(), "eglReleaseThread");

@@ -14,14 +14,14 @@ import { EglTensor } from "./tensor.ts";
 /** A picture: a frame of images, or one of its planes. */
 export type Picture = EglTensor | Frame<EglTensor>;
 
-/** A picture or a buffer that a program's own commands use, and how. */
+/** A picture or a buffer that a program's own commands use, and their access to it. */
 export type GlUse =
   & ({ readonly picture: Picture; readonly buffer?: never } | {
     readonly buffer: EglBufferTensor;
     readonly picture?: never;
   })
   & {
-    /** How they use it; its own access by default. */
+    /** How the commands use it; its own access by default. */
     readonly access?: Access;
   };
 
@@ -74,7 +74,7 @@ function bufferUse(base: EglBase, buffer: EglBufferTensor, access: Access | unde
   return { tensor: buffer, access: access ?? buffer.access, argument };
 }
 
-/** CUDA's rule: GL must not use what is mapped to CUDA, not even to read it (cudaGraphicsMapResources). */
+/** GL must not even read a picture or buffer that is mapped to CUDA (cudaGraphicsMapResources). */
 function assertHere({ lent }: EglPicture | GlBuffer, name: string, argument: string): void {
   if (lent === 0) return;
   throw new AccessError(`${argument}: ${name} is mapped to another driver, and GL must not use it until that ends.`, {

@@ -13,7 +13,7 @@ export interface TextureClaim {
 }
 
 /**
- * Throws unless the context knows a texture, and it holds the plane that a program says. The context is current.
+ * Throws unless a texture exists and has the size and format that the program claims. The context is current.
  * @throws {ArgumentError} for a name that is not a texture's.
  * @throws {NativeCallError} for a texture of another target than GL_TEXTURE_2D.
  * @throws {LayoutError} for another size or format.
@@ -65,7 +65,7 @@ function reportOf({ format: { pixel, internal }, size }: TextureClaim): string |
 }
 
 /**
- * Before OpenGL ES 3.1, probes with writes of no pixels: GL refuses those outside the texture, or in another format.
+ * Before OpenGL ES 3.1, probes with writes of zero pixels: GL refuses those outside the texture, or in another format.
  */
 function trialOf({ format: { order, type }, size: [width, height] }: TextureClaim): string | undefined {
   const write = (x: number, y: number) => {

@@ -97,12 +97,18 @@ function formatOfAVFrame(pointer: Address): number {
   const { extended_data, nb_samples, data, buf, format } = avFrames().copyOf(pointer);
   const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.
-  if (extended_data !== pointer + BigInt(offset) && (nb_samples <= 0 || extended_data === 0n)) {
-    throw checks.wrong("pointer", "expected an AVFrame: extended_data does not point to its data.", OTHER);
-  }
-  if (buf !== NULL) return format;
-  if (data === NULL) throw checks.wrong("pointer", "its AVFrame is empty: it has no memory.");
-  throw checks.wrong("pointer", "FFmpeg counts no references to the memory of its AVFrame.", REFERENCED);
+  if (extended_data !== pointer + BigInt(offset) && (nb_samples <= 0 || extended_data === 0n)) throw noAVFrame();
+  if (buf === NULL) throw notReferenced(data);
+  return format;
+}
+
+function noAVFrame(): ArgumentError {
+  return checks.wrong("pointer", "expected an AVFrame: extended_data does not point to its data.", OTHER);
+}
+
+function notReferenced(data: bigint): ArgumentError {
+  if (data === NULL) return checks.wrong("pointer", "its AVFrame is empty: it has no memory.");
+  return checks.wrong("pointer", "FFmpeg counts no references to the memory of its AVFrame.", REFERENCED);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { literal, type Names } from "../core/argument.ts";
 import { BOOLEAN, integer, SECONDS, SIGNAL } from "../core/checks.ts";
 import { ArgumentError, reasonOf } from "../core/errors.ts";
-import { type FileSource, openSource } from "../core/file_source.ts";
+import type { FileSource } from "../core/file_source.ts";
 import { withMoment } from "../core/layout/frame_info.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -12,6 +12,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { NativeSource } from "../core/tensors/native_source.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { adoptedFrame, adoptedSurface } from "./attached.ts";
+import { MEDIA_TYPES } from "./codecs.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Decoded, Decoding } from "./decoding.ts";
 import { fieldsAt } from "./fields.ts";
@@ -45,7 +46,6 @@ export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<
   readonly progress?: boolean;
 }
 
-const STREAMS = { video: true, audio: true };
 const MOST = { stream: 2 ** 31 - 1, threads: 1024 };
 const NAMES: Names<DecodeOptions> = {
   ...{ stream: true, from: SECONDS, threads: integer(0, MOST.threads), signal: SIGNAL },
@@ -57,9 +57,10 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
   const { stream = "video", from = 0, threads = 0, signal, into, progress = false } = given;
   const slots = slotsIn(given, checks);
   if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
-  else checks.nameIn(stream, STREAMS, "stream");
+  else checks.nameIn(stream, MEDIA_TYPES, "stream");
   if (typeof hardware !== "boolean" && hardware !== "required") {
-    throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`);
+    const hint = "The device is that of FFmpegContext.open({ on }).";
+    throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`, hint);
   }
   const about = { stream, from, threads, signal, into, slots, progress };
   if (!hardware) return about;
@@ -80,8 +81,6 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   readonly resource: Resource;
   readonly #context: FFmpegContext;
   readonly #decoding: Decoding;
-  readonly #fd: number;
-  #opening: Promise<MediaInfo> | undefined;
   readonly #frames: NativeSource<Address, Frame<T>>;
 
   /** Made by a context. */
@@ -90,11 +89,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     context.resource.assertLive();
     const asked = decodedIn(options, context.name, on);
     this.#context = context;
-    const made = allOrNothing("opening a source", (undo) => {
-      const fd = openSource("ffmpeg", source, undo);
-      return { fd, decoding: new Decoding(context.resource, asked, undo) };
-    });
-    [this.#fd, this.#decoding] = [made.fd, made.decoding];
+    this.#decoding = allOrNothing("opening a source", (undo) => new Decoding(context.resource, source, asked, undo));
     this.resource = this.#decoding.calls.resource;
     this.#frames = new NativeSource({
       ...{ source: this, again: ["ffmpeg", "Call ffmpeg.decode() again."] },
@@ -117,7 +112,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
    * @throws {InteropError} if this FFmpeg has no decoder for it.
    */
   info(): Promise<MediaInfo> {
-    return this.#opening ??= this.#decoding.open(this.#fd);
+    return this.#decoding.open();
   }
 
   /**

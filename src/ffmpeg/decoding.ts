@@ -1,10 +1,11 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
+import { AV_PKT_FLAG_CORRUPT } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN, ENOSYS } from "../../ffi/libc/errors.ts";
 import { InteropError } from "../core/errors.ts";
+import { type FileSource, openSource } from "../core/file_source.ts";
 import type { MediaFacts } from "../core/layout/frame_info.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeCalls } from "../core/life/native_calls.ts";
@@ -13,11 +14,11 @@ import { type Undo, unwind } from "../core/life/undo.ts";
 import { callbackAddress, CallbackWords } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
 import { Progress } from "../core/progress.ts";
+import { decoderOn, MEDIA_TYPES } from "./codecs.ts";
 import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
-import { decoderOn } from "./hardware_decoder.ts";
 import { listenTo, reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import type { DecodeOptions } from "./decoder.ts";
@@ -31,8 +32,6 @@ export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" 
   /** The device that decodes, where it can. */
   readonly on?: { readonly device: Hardware; readonly isRequired: boolean };
 }
-
-const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
 
 /** Words of the memory that calls on other threads use, and that outlives a Worker: see takeCallbackMemory(). */
 const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
@@ -59,11 +58,13 @@ export class Decoding {
   damaged = 0;
   /** Its buffers of ours, if it takes any. */
   pool: BufferPool | undefined;
+  readonly #fd: number;
   readonly #asked: Decoded;
   readonly #undo: Undo;
   readonly #words: CallbackWords;
   /** Frames that were decoded, and not taken. */
   readonly #waiting = new Map<Address, Undo>();
+  #opening: Promise<MediaInfo> | undefined;
   #codec: Address = NULL;
   #stream: OpenStream | undefined;
   /** The first wanted pts, and the least in the file. */
@@ -90,8 +91,9 @@ export class Decoding {
   /** The pts at which the wanted part begins and ends, for the progress; undefined if the file does not say. */
   #span: readonly [begin: bigint, end: bigint] | undefined;
 
-  /** Takes `undo` over, which closes the source. */
-  constructor(owner: Resource, asked: Decoded, undo: Undo) {
+  /** Opens the source, which is read once it is asked for. Takes `undo` over. */
+  constructor(owner: Resource, source: FileSource, asked: Decoded, undo: Undo) {
+    this.#fd = openSource("ffmpeg", source, undo);
     const words = this.#words = new CallbackWords(STOP + 1, undo);
     words.all[STOP] = GO_ON;
     undo.push(() => this.pool?.end());
@@ -108,10 +110,10 @@ export class Decoding {
     });
   }
 
-  /** Opens the file and the stream's decoder. */
-  open(fd: number): Promise<MediaInfo> {
-    return this.calls.run(async () => {
-      await this.#openFile(fd);
+  /** Opens the file and the stream's decoder, at the first call. */
+  open(): Promise<MediaInfo> {
+    return this.#opening ??= this.calls.run(async () => {
+      await this.#openFile();
       const context = this.#context;
       this.calls.assertPassed(
         await coding().format.avformat_find_stream_info(context, null),
@@ -201,13 +203,13 @@ export class Decoding {
     this.#damage = failure(code, fn);
   }
 
-  async #openFile(fd: number): Promise<void> {
+  async #openFile(): Promise<void> {
     const { format } = coding();
     takeLog();
     const [words, undo] = [this.#words, this.#undo];
     const callback = { interrupt_callback: callbackAddress("atoi"), interrupt_opaque: words.addressOf(STOP) };
     [words.all[CALLBACK], words.all[OPAQUE]] = [callback.interrupt_callback, callback.interrupt_opaque];
-    const path = cString(`/proc/self/fd/${fd}`);
+    const path = cString(`/proc/self/fd/${this.#fd}`);
     this.calls.assertPassed(
       format.avio_open2(words.addressOf(IO), path, AVIO_FLAG_READ, words.addressOf(CALLBACK), NULL),
       "avio_open2",
@@ -234,7 +236,7 @@ export class Decoding {
     const { stream } = this.#asked;
     const index = typeof stream === "number"
       ? stream
-      : coding().format.av_find_best_stream(this.#context, WANTED[stream], -1, -1, null, 0);
+      : coding().format.av_find_best_stream(this.#context, MEDIA_TYPES[stream], -1, -1, null, 0);
     if (index !== AVERROR_STREAM_NOT_FOUND) this.calls.assertPassed(index, "av_find_best_stream");
     const found = streams[index];
     if (found?.info.type === "video" || found?.info.type === "audio") return found;

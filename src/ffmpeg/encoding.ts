@@ -20,7 +20,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
 import { referring } from "../media/given.ts";
 import type { FFmpegContext } from "./context.ts";
-import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./encoders.ts";
+import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./codecs.ts";
 import { type Fields, fieldsAt, freed } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
@@ -307,7 +307,12 @@ function mediumOf({ type }: FrameInfo): Medium {
 function setTime({ times, step, most }: Stream, { media = {} }: FrameInfo, fields: Fields): void {
   const { nb_samples } = fields;
   if (most > 0 && nb_samples > most) {
-    throw checks.wrong("frame", `expected at most ${most} samples, as the encoder takes them, got ${nb_samples}.`);
+    const hint = "Write parts of it, each a Frame of its own.";
+    throw checks.wrong(
+      "frame",
+      `expected at most ${most} samples, as the encoder takes them, got ${nb_samples}.`,
+      hint,
+    );
   }
   const duration = nb_samples > 0 ? BigInt(nb_samples) : step;
   const [time_base_num, time_base_den] = times.timeBase;

@@ -3,7 +3,7 @@ import { AV_HWDEVICE_TYPE_NONE } from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
-import { InteropError } from "../core/errors.ts";
+import { type ArgumentError, InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
@@ -183,12 +183,21 @@ let byFormat: ReadonlyMap<number, readonly [api: string, kind: HardwareKind]> | 
 /** The context whose hardware frames have such a format; undefined for a format of software. */
 export function hardwareFor(on: Hardware | undefined, format: number): Hardware | undefined {
   if (format === on?.format) return on;
-  byFormat ??= new Map(Object.entries(KINDS).map((entry) => [formats.numberOf(entry[1].format)!, entry]));
-  const found = byFormat.get(format);
+  const found = (byFormat ??= hardwareFormats()).get(format);
   if (found === undefined) return undefined;
-  const [api, kind] = found;
+  throw elsewhere(on, found);
+}
+
+function hardwareFormats(): NonNullable<typeof byFormat> {
+  return new Map(Object.entries(KINDS).map((entry) => [formats.numberOf(entry[1].format)!, entry]));
+}
+
+function elsewhere(
+  on: Hardware | undefined,
+  [api, kind]: readonly [api: string, kind: HardwareKind],
+): ArgumentError {
   const here = on === undefined ? "on no device" : `on ${on.on.name}`;
-  throw checks.wrong(
+  return checks.wrong(
     "pointer",
     `its format is ${kind.format}: its pixels are a device's, and this context is ${here}.`,
     `Open FFmpegContext.open({ on }) with a context of ${api}, or download it: av_hwframe_transfer_data().`,

@@ -80,32 +80,24 @@ let coders: CodingLibraries | undefined;
 export function coding(): CodingLibraries {
   if (coders !== undefined) return coders;
   const { fns, structs } = avutil();
-  const { coding: major } = structs;
   const codec = codingLibrary<AVCodecs>("avcodec", CODEC_SYMBOLS, structs);
   const format = codingLibrary<AVFormats>("avformat", FORMAT_SYMBOLS, structs);
-  assertMajor("avcodec", codec.avcodec_version() >>> 16, major);
-  assertMajor("avformat", format.avformat_version() >>> 16, major);
-  // These strings lie in the library itself. If the addresses differ, the process has two libavutils.
-  for (const [name, library] of [["avcodec", codec], ["avformat", format]] as const) {
-    if (library.av_version_info() !== fns.av_version_info()) throw mixed(name, "av_version_info", "libavutil");
+  const both = [["avcodec", codec, codec.avcodec_version()], ["avformat", format, format.avformat_version()]] as const;
+  for (const [name, library, version] of both) {
+    const major = version >>> 16;
+    const belongs = `${structs.coding} belongs to the libavutil that is open`;
+    assertOneBuild(major === structs.coding, `${name}_version`, `lib${name} has version ${major}, and ${belongs}.`);
+    // These strings lie in the library itself. If the addresses differ, the process has two libavutils.
+    const isSame = library.av_version_info() === fns.av_version_info();
+    assertOneBuild(isSame, "av_version_info", `lib${name} uses another libavutil than the one that is open.`);
   }
-  if (format.avcodec_configuration() === codec.avcodec_configuration()) {
-    return coders = { codec, format };
-  }
-  throw mixed("avformat", "avcodec_configuration", "libavcodec");
+  const isSame = format.avcodec_configuration() === codec.avcodec_configuration();
+  assertOneBuild(isSame, "avcodec_configuration", "libavformat uses another libavcodec than the one that is open.");
+  return coders = { codec, format };
 }
 
-function assertMajor(name: string, major: number, wanted: number): void {
-  if (major === wanted) return;
-  throw new InteropError(`lib${name} has version ${major}, and ${wanted} belongs to the libavutil that is open.`, {
-    ...{ api: "ffmpeg", fn: `${name}_version`, hint: ONE_BUILD },
-  });
-}
-
-function mixed(name: string, fn: string, other: string): InteropError {
-  return new InteropError(`lib${name} uses another ${other} than the one that is open.`, {
-    ...{ api: "ffmpeg", fn, hint: ONE_BUILD },
-  });
+function assertOneBuild(isOne: boolean, fn: string, what: string): void {
+  if (!isOne) throw new InteropError(what, { api: "ffmpeg", fn, hint: ONE_BUILD });
 }
 
 const ONE_BUILD =

@@ -96,7 +96,7 @@ function inLine(object: Address): string {
 /** Warns of what FFmpeg has said since the last call: `[h264 @ 0x7f…] text`, without the address. */
 export function reportLog(): void {
   log?.ring.report((line) => {
-    return isOfStopped(line) ? "" : line.replaceAll(ADDRESSES, "]");
+    return isOfStopped(line) || OF_ITS_NAME.test(line) ? "" : line.replaceAll(ADDRESSES, "]");
   });
 }
 
@@ -108,6 +108,9 @@ function isOfStopped(line: string): boolean {
   const [name] = stopped.size === 0 ? [] : ADDRESS.exec(line) ?? [];
   return name !== undefined && (stopped.has(name) || !known.has(name));
 }
+
+/** FFmpeg writes to a file that has no name yet, and warns of the end of that name. */
+const OF_ITS_NAME = /Warning, extension is not \.m4a/;
 
 const ADDRESS = / @ 0x[0-9a-f]+\]/;
 const ADDRESSES = new RegExp(ADDRESS, "g");

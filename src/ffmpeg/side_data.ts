@@ -84,8 +84,11 @@ const KINDS = [MATRIX, CAPTIONS, LIGHT, DISPLAY] as readonly Kind[];
 
 /** Returns the side data of an AVFrame whose types are known here; undefined if it has no such data. */
 export function metadataOf(fields: Fields): Metadata | undefined {
+  return fields.nb_side_data <= 0 ? undefined : metadataIn(fields);
+}
+
+function metadataIn(fields: Fields): Metadata | undefined {
   const { nb_side_data } = fields;
-  if (nb_side_data <= 0) return undefined;
   const all = viewAt(fields.side_data, WORD * nb_side_data, "ffmpeg");
   let metadata: Metadata | undefined;
   for (let i = 0; i < nb_side_data; i++) {

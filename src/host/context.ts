@@ -33,18 +33,18 @@ import { NativeCallError } from "../core/errors.ts";
 /** How a block of host memory is placed. */
 export interface Placement {
   /**
-   * The address will be a multiple of this power of two: the page size (4096) by default and at least. With `guard`, the
+   * The alignment of the address in bytes, a power of two; the page size (4096) by default, and at least. With `guard`, the
    * default is one element, and your value is not rounded up to a page.
    */
   readonly align?: number;
-  /** Puts it in a memfd, so that other processes and APIs can map it: `tensor.exportFd()`. */
+  /** True to put it in a memfd, so that other processes and APIs can map it: `tensor.exportFd()`. False by default. */
   readonly sharable?: boolean;
   /**
-   * Adds an inaccessible page after the end, to find native code that writes too far. The memory ends where that page
-   * begins, so touching any byte of the page ends the process.
+   * True to add an inaccessible page directly after the end, to find native code that writes too far: touching any byte of
+   * that page crashes the process. False by default.
    *
-   * The padding of the last row belongs to the tensor, and is not guarded. If you pass `align`, neither are up to
-   * `align - 1` bytes after the end (at most 4095).
+   * The padding of the last row belongs to the tensor, and is not guarded. If you pass `align`, up to `align - 1` bytes after
+   * the end (at most 4095) are not guarded either.
    */
   readonly guard?: boolean;
 }
@@ -59,8 +59,8 @@ export interface FrameAllocation extends Placement {
   /** Each row begins at a multiple of this many bytes; 1 by default. */
   readonly rowAlign?: number;
   /**
-   * Each plane begins at a multiple of this many bytes, a power of two; 1 by default. With 512 they are parts of
-   * one buffer on any device of OpenCL.
+   * Each plane begins at a multiple of this many bytes, a power of two; 1 by default. With 512 the planes can be parts of one
+   * buffer on any OpenCL device.
    */
   readonly planeAlign?: number;
   /** The frame's metadata. */
@@ -77,7 +77,7 @@ const FRAME_OPTIONS: Names<FrameAllocation> = {
 };
 
 /**
- * The CPU's memory. It is its own only target, and always open.
+ * The CPU's memory. The context is its only target, and always open.
  *
  * @example
  * ```ts
@@ -125,8 +125,8 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * Allocates zeroed, page-aligned memory. Its length is rounded up to a multiple of 64 bytes.
    *
    * Small blocks (up to 256 KiB) share mappings of 4 MiB. A block that is larger, sharable, guarded or aligned beyond a
-   * page has its own mapping, and Linux allows a process 65,530 of those by default (vm.max_map_count). Half of them are
-   * left to V8 and drivers, which need some; an allocation that would take more is refused.
+   * page has its own mapping, and Linux allows a process 65,530 of those by default (vm.max_map_count). Half of them are left
+   * for V8 and drivers: an allocation beyond that is refused.
    *
    * @throws {LayoutError} for a wrong shape, dtype, stride or alignment.
    * @throws {ArgumentError} for other options of a wrong type, and if there are too many mappings.
@@ -175,8 +175,8 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   }
 
   /**
-   * Takes a JavaScript buffer over without copying it, by `transfer()`: the given buffer is detached. A typed array's
-   * whole buffer is taken, and the tensor covers the array's part. `tensor.release()` gives the buffer back.
+   * Takes over a JavaScript buffer without copying it, by `transfer()`: the given buffer is detached. A typed array's whole
+   * buffer is taken, and the tensor covers the array's part. `tensor.release()` returns the buffer.
    *
    * Shared and resizable buffers, WebAssembly memories and samepage's own views are refused.
    *
@@ -193,14 +193,14 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * ```
    */
   wrap<A extends TypedArray>(array: A): HostTensor<DTypeOf<A>>;
-  /** Takes a buffer over with your own layout. */
+  /** Takes over a buffer with your own layout. */
   wrap<D extends DType>(buffer: ArrayBuffer | ArrayBufferView, init?: LayoutInit<D>): HostTensor<D>;
   /**
-   * Wraps memory that you do not own. Every page is probed; if the memory goes away later, using it ends the process. If
+   * Wraps memory that you do not own. Every page is probed; if the memory is freed later, using it crashes the process. If
    * samepage knows the memory, the new tensor is a peer of the tensors over it.
    *
-   * Unless you pass `{ access: "read" }`, the first and the last page have to be writable. Read-only pages between them
-   * are not noticed, nor is memory that the kernel says nothing about: a write there ends the process.
+   * Unless you pass `{ access: "read" }`, the first and the last page have to be writable. Read-only pages between them are not
+   * noticed, and neither is memory that the kernel does not report on: a write there crashes the process.
    *
    * @throws {ArgumentError} if a page cannot be read or written, the range overlaps known memory in part, or the address
    * belongs to a map and ends with it.
@@ -221,7 +221,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * beginning of the memfd. Tensors over one memfd are peers, whatever fd they came by, the first owner's included.
    *
    * The memfd has to be sealed against shrinking (`F_SEAL_SHRINK`). If the fd was opened for reading only, or the memfd is
-   * sealed against writers, the tensor is for `"read"`, and a write into its view ends the process.
+   * sealed against writers, the tensor is for `"read"`, and a write to its view crashes the process.
    *
    * @throws {ArgumentError} for an fd that is not such a memfd, is too short, or must not be written.
    * @throws {LayoutError} for a wrong layout.
@@ -246,14 +246,13 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   }
 
   /**
-   * A fence for something that this program does itself: it is reached when the promise settles, and fails if the
-   * promise rejects. Work submitted `after` it starts then; OpenCL waits for it on the device.
+   * A fence for the program's own work: it is reached when the promise settles, and fails if the promise rejects. Work
+   * submitted `after` it starts then; OpenCL waits for it on the device.
    *
-   * The promise must settle without this fence. If it waits for the fence itself, or for work behind it, neither ever
-   * ends. Two ways to do that by mistake are `resolve(fence)` of the same promise, and `queue.waitFor(host.signal(step()))`
-   * where the async function `step` awaits or returns a fence that `queue` gives after that wait. samepage cannot see
-   * what a promise waits for, so there is no error. Take the fences that `step` waits for before the wait, or return
-   * `{ fence }`.
+   * The promise must settle without this fence. If it waits for the fence itself, or for work behind it, both hang, without an
+   * error, because samepage cannot see what a promise waits for. Two such mistakes are `resolve(fence)` of the same promise,
+   * and `queue.waitFor(host.signal(step()))` if the async function `step` awaits or returns a fence that `queue` makes after
+   * that wait. Make the fences that `step` waits for before the wait, or return `{ fence }`.
    *
    * @throws {ArgumentError} for anything but a promise.
    *
@@ -276,7 +275,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   }
 
   /**
-   * Checks a tensor against a rule of a vendor (`VENDOR_RULES.intel`) or of a device (`cl.aliasRule()`).
+   * Checks a tensor against the alignment rule of a vendor (`VENDOR_RULES.intel`) or of a device (`cl.aliasRule()`).
    *
    * @example
    * ```ts
@@ -305,7 +304,7 @@ function startOf({ address, start }: MappedBlock): Address {
   return (address + BigInt(start)) as Address;
 }
 
-/** Where a layout ends, including the padding of its last row: images use it. */
+/** The end of a layout in bytes, including the padding of its last row, which images use. */
 function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
   return byteOffset + Math.max(byteLength, shape.length === 0 ? 0 : shape[0] * strides[0]);
 }
@@ -313,14 +312,14 @@ function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
 /** The CPU's memory. */
 export const host: HostContext = new HostContext();
 
-/** The host's own work. Devices whose API has user events wait for the promise without the host. */
+/** A fence for the host's own work. Devices whose API has user events wait for the promise without the host. */
 export function signal(promise: PromiseLike<unknown>): Fence {
   const gate = new PromiseGate(promise);
   return fenceOf({
     ...{ api: "host", name: "a signal of the host", fn: "signal" },
     error: (code, fn) => new NativeCallError(`${fn} failed with ${code}.`, { api: "host", fn, code }),
     begin: (events) => gate.whenOpen((failed) => failed && events.failed(1, gate.failure!.error)),
-    isOver: () => true, // the core asks once the gate has settled
+    isOver: () => true, // the core queries this only after the gate has settled
     block() {},
     wait: () => gate.opened,
     gate: () => gate.settled ? undefined : gate,

@@ -24,9 +24,9 @@ import { mapForeign } from "../core/native/foreign_addresses.ts";
 
 /** A frame in a memfd: its planes lie one after the other. */
 export interface FrameInMemfd {
-  /** What it is. */
+  /** Format and size. */
   readonly info: FrameInfo;
-  /** Where the first plane begins in the memfd, in bytes; 0 by default. */
+  /** The offset of the first plane in the memfd, in bytes; 0 by default. */
   readonly byteOffset?: number;
   /** Each row begins at a multiple of this many bytes; 1 by default. */
   readonly rowAlign?: number;
@@ -77,8 +77,8 @@ export function exportMemfd({ name, grant: { allocation, start } }: HostTensor, 
 }
 
 /**
- * The memory of a port, mapped once for all fds of its file. It is mapped for reading until a first import writes; from
- * then on law 3 protects it.
+ * The memory of a port, mapped once for all fds of its file. It is mapped for reading until a first import writes; after that
+ * only law 3 protects it.
  * @throws {ArgumentError} if it is not a memfd, could shrink, is shorter than the port says, or must not be written.
  */
 export function importMemfd(port: Port, access: Access): Imported<Address> {
@@ -116,7 +116,7 @@ function joined(allocation: Allocation, block: FileBlock): FileBlock {
   return allocation.attachment(KEY, () => block);
 }
 
-/** Maps the block, which owns the fd from now on. */
+/** Maps the block, which takes over the fd. */
 function mappedBlock(
   fd: number,
   memfd: Memfd,
@@ -161,14 +161,14 @@ function planesOf(given: FrameInMemfd): Omit<Received, "access"> {
 
 export const MEMFD = "host.memfd";
 
-/** Longer memfds are mapped only where they are used: their owner may not have the memory that it promises. */
+/** The limit of memfds that are mapped whole. Others are mapped part by part: the owner may not have all of the memory. */
 const LONGEST_WHOLE = 2 ** 30;
 
 export interface FileBlock extends Block {
   readonly memfd: Memfd;
   /** The address of some of its bytes, which are mapped on the first call. */
   addressOf(range: FileRange): Address;
-  /** Makes memory that could only be read writable, by another fd of its file. Takes the fd over. */
+  /** Makes read-only memory writable, by another fd of its file. Takes over the fd. */
   allowWrites?(fd: number, memfd: Memfd): void;
 }
 
@@ -183,10 +183,10 @@ interface Part extends FileRange {
 }
 
 /**
- * A foreign memfd. The block has an address if all of it is mapped: because it is short, or all of it is in use. Takes
- * the fd over, even if it fails.
+ * A foreign memfd. The block has an address if all of it is mapped: because it is short, or all of it is in use. Takes over the
+ * fd, even if this fails.
  * @param meant the part that is mapped at once
- * @param isKnown true if another API's allocation has these bytes, so that it knows no address of them
+ * @param isKnown true if another API's allocation has these bytes, which then has no host address for them
  * @throws {ArgumentError} if there are too many mappings already, or too few addresses are left.
  * @throws {NativeCallError} if the kernel does not map it.
  */
@@ -233,7 +233,7 @@ class Parts {
     this.#isShown = isShown;
   }
 
-  /** How many bytes are mapped; bytes that are mapped twice count twice. */
+  /** The number of mapped bytes; bytes that are mapped twice count twice. */
   get byteLength(): number {
     return this.#all.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
@@ -267,7 +267,7 @@ class Parts {
     for (const { address, offset, byteLength } of this.#all) mapPages(address, byteLength, fd, offset);
   }
 
-  /** What releases as much as is safe: everything, the pages but not the addresses, or nothing. */
+  /** Releases as much as is safe: everything, the pages but not the addresses, or nothing. */
   ends(fate: Fate): Undo {
     if (fate === "escaped") return [];
     return this.#all.map(({ address, byteLength, unmap }) =>

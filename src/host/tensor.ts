@@ -38,7 +38,7 @@ export function ownedTensor<D extends DType>(
   return new HostTensor({ target, handle, layout: at, resource, abilities });
 }
 
-/** The undo list holds the object until it runs. */
+/** An undo step that keeps an object alive until it runs. */
 function kept(keepAlive: unknown): () => void {
   return () => void keepAlive;
 }
@@ -53,7 +53,7 @@ export interface HostAbilities {
 
 const NO_ABILITIES: HostAbilities = {};
 
-/** What a host tensor is made of. */
+/** The parts of a host tensor. */
 export interface HostTensorInit extends TensorInit<Address> {
   /** Abilities that only this memory has. */
   readonly abilities?: HostAbilities | undefined;
@@ -63,7 +63,7 @@ export interface HostTensorInit extends TensorInit<Address> {
 export interface ViewOptions<D extends DType = DType> {
   /** How the view will be used; the tensor's own access by default. */
   readonly access?: Access;
-  /** The tensor's dtype, if TypeScript does not know it: it is checked, and gives the array its type. */
+  /** The tensor's dtype, if TypeScript does not know it: it is checked, and determines the array's type. */
   readonly dtype?: D;
 }
 
@@ -76,10 +76,10 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   declare readonly layout: Layout<D>;
   #views: TensorViews | undefined;
   #released = false;
-  /** Arrays handed out before, by access. Each is handed out again until it is revoked. */
+  /** Arrays that were returned before, by access. Each is returned again until it is revoked. */
   #shown: { [A in Access]?: TypedArrays[D] } | undefined;
 
-  /** Takes the resource over. */
+  /** Takes over the resource. */
   constructor(init: HostTensorInit) {
     super(init);
     this.#abilities = init.abilities ?? NO_ABILITIES;
@@ -97,11 +97,11 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
 
   /**
    * A typed array over the memory itself, from the first element to the last, padding between rows included. Use it
-   * synchronously; lend the memory to an asynchronous function with {@link lend}. It is revoked (its length becomes 0)
-   * when the tensor is disposed, and when the bytes are mapped elsewhere for writing. A view for `"read"` survives a map
-   * for reading; JavaScript cannot stop you from writing into it.
+   * synchronously; lend the memory to an asynchronous function with {@link lend}. The array is revoked (its length becomes 0)
+   * when the tensor is disposed, and when the bytes are mapped elsewhere for writing. A view for `"read"` survives a map for
+   * reading; JavaScript cannot stop you from writing to it.
    *
-   * @throws {AccessError} if the bytes are lent to another holder, who is named, or work on them is in flight.
+   * @throws {AccessError} if the bytes are lent (the message names the holder), or work on them is in flight.
    * @throws {LayoutError} if the address is not a multiple of the element's size.
    *
    * @example
@@ -138,7 +138,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * A copy of its elements, one after the other, without the gaps that rows may have between them.
+   * A copy of its elements, one after the other, without gaps between rows.
    *
    * @throws like {@link view}.
    *
@@ -160,8 +160,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /**
-   * Lends the memory to an asynchronous function. It is held until the promise settles, even if the tensor is disposed in
-   * between. Work that was submitted before is waited for first.
+   * Lends the memory to an asynchronous function, after earlier work on it. The memory is held until the promise settles, even
+   * if the tensor is disposed in between.
    *
    * @throws like {@link view}, and an {@link ArgumentError} if `use` is not a function, as a rejection.
    *
@@ -210,8 +210,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
 
   /**
    * A new fd of the same memory, for another process or API. You own it. The memory has to come from
-   * `host.allocate({ sharable: true })`. The tensor lies at the file's beginning; with a guard page, it lies
-   * `tensor.handle % 4096n` bytes into it.
+   * `host.allocate({ sharable: true })`. The tensor lies at the file's beginning; with a guard page, at the offset
+   * `tensor.handle % 4096n`.
    *
    * @throws {ArgumentError} for memory that was not allocated as sharable.
    */
@@ -229,7 +229,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
 
   /**
    * Returns the JavaScript buffer that `host.wrap` took over, and disposes the tensor if it is alive. If a view of it was
-   * moved away, you get a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
+   * transferred, this returns a copy, and the memory itself is kept for good. If the dispose throws an earlier failure, call
    * this again.
    *
    * @throws {ArgumentError} if the memory was not such a buffer.
@@ -253,7 +253,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     if (live) this[Symbol.dispose]();
     if (this.resource.state !== "freed" || this.#released) this.resource.assertLive();
     this.#released = true;
-    // A view that was collected may have been moved away before.
+    // A view that was collected may have been transferred before.
     return allocation.escaped || allocation.liveViews > 0 ? taken.slice(0) : taken;
   }
 

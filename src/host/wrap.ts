@@ -94,7 +94,7 @@ export function wrapBuffer(
   return ownedTensor(target, new Allocation(block), address, made, "read-write", { taken });
 }
 
-/** What the kernel is asked about memory that samepage does not know. */
+/** The queries to the kernel about memory that samepage does not know. */
 const PROBES = {
   "every page": probeEveryPage,
   "both ends": probeEnds,

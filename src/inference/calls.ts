@@ -15,9 +15,9 @@ export type Result<F, C, R> = <N extends Returning<F, C>>(fn: N, ...given: ButLa
 export interface Calls<F, C> {
   /** Throws unless the function succeeds. */
   call<N extends Returning<F, C>>(fn: N, ...given: Given<F, N>): void;
-  /** The same, and returns what the function writes to its last argument. */
+  /** Calls a function, and returns the pointer that it writes to its last argument. */
   readonly resultOf: Result<F, C, Address>;
-  /** The same for a value of an enumeration. */
+  /** Calls a function, and returns the enumeration's value that it writes to its last argument. */
   readonly numberOf: Result<F, C, number>;
 }
 

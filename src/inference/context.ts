@@ -24,7 +24,7 @@ import type { InferenceTensor, ValueInfo, Values } from "./tensor.ts";
 export interface Loading<S> {
   /** Loads it on this thread, and returns the runtime's code. */
   here(): bigint | number;
-  /** The same on another thread. */
+  /** Loads it on another thread, and returns the runtime's code. */
   elsewhere(): Promise<bigint | number>;
   /** Checks the code, and returns the session. @param undo releases the runtime's model; the session takes it over */
   session(code: bigint | number, undo: Undo): S;
@@ -49,14 +49,14 @@ export abstract class InferenceContext<
   /** How the runtime makes its own objects over memory. For sessions. */
   abstract readonly values: Values;
 
-  /** Takes the undo list over. @param on outlives this context */
+  /** Takes over the undo list. @param on outlives this context */
   constructor(api: string, name: string, on: Context | undefined, undo: Undo) {
     super(api, { name, id: on?.id ?? {} }, undo);
     this.on = on;
     if (on?.resource !== undefined) this.resource.dependOn(on.resource);
   }
 
-  /** True if its tensors are CPU memory, as outputs that a run makes always are. For sessions. */
+  /** True if its tensors are CPU memory, as the outputs that a run makes always are. For sessions. */
   get isHost(): boolean {
     return this.ports.exports.length > 0;
   }
@@ -73,7 +73,7 @@ export abstract class InferenceContext<
    * New zeroed memory, page-aligned, which the runtime and the host use in place.
    *
    * @throws {LayoutError} for an invalid layout, or one with gaps.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {NativeCallError} if memory runs out.
    */
   allocate(init: LayoutInit): T {
     return allocateTensor<T>(this, init);
@@ -83,7 +83,7 @@ export abstract class InferenceContext<
    * A tensor over a runtime's object that other code made (an `ov_tensor_t`, an `OrtValue`), in place. Its shape and its
    * elements are queried. `options.owner` releases it.
    *
-   * @param handle its address, which has to be right: samepage only checks that it can be read
+   * @param handle its address, which has to be right: samepage checks only that the memory there can be read
    * @throws {ArgumentError} for anything but an address, memory that is not the CPU's, or an object without elements.
    * @throws {InteropError} for elements that no tensor has: strings.
    * @throws {NativeCallError} for anything but a tensor.
@@ -152,7 +152,7 @@ export abstract class InferenceContext<
   }
 
   /**
-   * The same, but the calling thread waits.
+   * {@link compile} on the calling thread, which waits.
    *
    * @throws as {@link compile}.
    */
@@ -182,7 +182,7 @@ export abstract class InferenceContext<
   }
 }
 
-/** The ports of GPU memory, which another API allocates. `takes` is the offer by which it comes here. */
+/** The ports of GPU memory, which another API allocates and exports by the offer `takes`. */
 export function gpuMemory<T extends InferenceTensor>(
   ports: Memory<T, Address>,
   takes: Partial<Offer> & Pick<Offer, "kind">,

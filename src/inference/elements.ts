@@ -42,7 +42,7 @@ export class Elements {
     return elements === undefined ? this.#names.dtypes[dtype] : this.#names.others[elements].type;
   }
 
-  /** What a type is in a tensor. @throws {InteropError} for types that no tensor has: strings, 4-bit numbers. */
+  /** The dtype of a type's elements. @throws {InteropError} for types that no tensor has: strings, 4-bit numbers. */
   kindOf(type: number, argument: string): ElementKind {
     const { api, fn, dtypes, others, texts, type: enumeration } = this.#names;
     const dtype = this.dtypes.find((dtype) => dtypes[dtype] === type);

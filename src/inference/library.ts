@@ -17,12 +17,12 @@ export interface RuntimeInit<O> {
   readonly symbols: Deno.ForeignLibraryInterface;
   /** The Python package. */
   readonly install: string;
-  /** Makes what programs call of the functions. */
+  /** Makes the object that the room calls, from the functions. */
   // deno-lint-ignore no-explicit-any -- the functions of `symbols`
   made(functions: any): O;
 }
 
-/** Such a library. A process opens one at most. */
+/** The library of a runtime. A process opens one at most. */
 export class RuntimeLibrary<O> {
   /** Checks of what callers pass. */
   readonly checks: Checks;

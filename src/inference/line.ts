@@ -7,7 +7,7 @@ import { libc } from "../core/native/libc.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 
-/** What runs a model, one run at a time: an `ov_infer_request_t`, or the arguments of OrtApi's Run. */
+/** The native state that runs a model, one run at a time: an `ov_infer_request_t`, or the arguments of OrtApi's Run. */
 export interface Request {
   /** The function that starts a run, for errors. */
   readonly fn: string;
@@ -15,19 +15,19 @@ export interface Request {
   setInput(i: number, object: Address): void;
   /** From now on, runs write output `i` to this object. */
   setOutput(i: number, object: Address): void;
-  /** The next run makes the object of output `i`. */
+  /** Lets the next run make the object of output `i`. */
   leaveOutput(i: number): void;
-  /** That object, which the caller frees; null if no run has made one. */
+  /** The object that a run made for output `i`, which the caller frees; null if there is none. */
   madeOutput(i: number): Address;
-  /** Has the request drop its reference to that object. Left out if it keeps none. */
+  /** Drops the request's reference to that object. Left out if the request keeps none. */
   letGoOfOutput?(i: number): void;
   /** Runs on this thread. Undefined if that would not report every failure. @throws the runtime's error. */
   readonly run: (() => void) | undefined;
   /** Starts a run on another thread, which calls the flag once when it is over. Returns the runtime's code. */
   start(): number;
-  /** Settles once that run has called the flag. Left out, the flag is polled. */
+  /** Settles once that run has called the flag. If it is left out, the flag is polled. */
   readonly ended?: Promise<void> | undefined;
-  /** Has a run end early. */
+  /** Ends the run in flight early. */
   cancel(): void;
   /** The error of the run whose flag was called, if it failed. */
   failure(): Error | undefined;
@@ -35,7 +35,7 @@ export interface Request {
   release(): void;
 }
 
-/** How many runs one flag can count. */
+/** The limit of a flag's count. */
 const MOST_RUNS = 2 ** 31 - 1;
 
 /** One request, and its line: a run is a command, and its mark is over once the runtime has called back. */
@@ -102,7 +102,7 @@ export class Lane {
     return this.#seen;
   }
 
-  /** The next run makes the object of output `i`. */
+  /** Lets the next run make the object of output `i`. */
   leave(i: number): void {
     this.request.leaveOutput(i);
     this.#left.add(i);

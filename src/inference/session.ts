@@ -29,7 +29,7 @@ export interface ModelValue extends ElementKind {
   readonly layout?: string;
   /** For an input that is a frame: its format. */
   readonly format?: string;
-  /** For an input that is a frame: what each of its planes is. */
+  /** For an input that is a frame: its planes. */
   readonly planes?: readonly ModelValue[];
 }
 
@@ -47,15 +47,15 @@ export interface RunOptions {
 
 const RUN_OPTIONS: Names<RunOptions> = { signal: true };
 
-/** What a session is made of. */
+/** Arguments of {@link Session}'s constructor. */
 export interface SessionInit {
   /** The context that it was opened in. */
   readonly context: InferenceContext;
-  /** What the program calls the model, for messages. */
+  /** The model's name in messages. */
   readonly name: string;
-  /** What runs read. */
+  /** The inputs, in the model's order. */
   readonly inputs: readonly ModelValue[];
-  /** What runs write. */
+  /** The outputs, in the model's order. */
   readonly outputs: readonly ModelValue[];
   /** The names of inputs and outputs that the runtime converts in a buffer of its own. */
   readonly copied: ReadonlySet<string>;
@@ -65,7 +65,7 @@ export interface SessionInit {
   readonly error: Driver["error"];
 }
 
-/** A native input or output, and the part of the program's arguments that it takes. */
+/** A native input or output, and the part of the program's arguments that is for it. */
 interface Slot {
   /** The value that the program names. */
   readonly name: string;
@@ -98,7 +98,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   readonly outputs: readonly ModelValue[];
   /** The context that it was opened in. */
   readonly context: InferenceContext<T>;
-  /** Its end of life, which waits for runs in flight. */
+  /** The session's end of life, which waits for runs in flight. */
   override readonly resource: Resource;
   readonly #name: string;
   readonly #checks: Checks;
@@ -114,7 +114,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   /** The ids of the tensors of the last run that was checked: most runs take the same ones again. */
   #checked: readonly number[] = [];
 
-  /** Takes the undo list over. */
+  /** Takes over the undo list. */
   constructor({ context, name, inputs, outputs, copied, undo, error }: SessionInit) {
     super();
     this.context = context as InferenceContext<T>;
@@ -142,7 +142,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     registerContext(this, this.resource);
   }
 
-  /** @internal Makes a request, which calls the flag at the end of each run that was started. */
+  /** @internal Makes a request, which calls the flag at the end of each run that it started. */
   protected abstract request(flag: NativeFlag): Request;
 
   /**
@@ -174,11 +174,11 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /**
-   * The same on another thread. Outputs that were given are in flight until the run is over: their next user waits, as
+   * {@link run} on another thread. Outputs that were given are in flight until the run is over: their next user waits, as
    * for a kernel, and fails if the run does. If the devices cannot wait for earlier work on the tensors, this thread
-   * does, before it submits the run: await `tensor.finished()` first if that takes long.
+   * waits before it submits the run: await `tensor.finished()` first if that takes long.
    *
-   * @throws the errors of {@link run}; the error of work that was to fill an input; the signal's reason.
+   * @throws the errors of {@link run}; the error of failed work on an input; the signal's reason.
    */
   async runAsync(inputs: RunInputs<T>, outputs: RunOutputs<T> = {}, options: RunOptions = {}): Promise<RunOutputs<T>> {
     const { signal } = optionsIn(options, RUN_OPTIONS);
@@ -205,7 +205,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     return `${this.resource}: ${inWords(this.inputs)} → ${inWords(this.outputs)}`;
   }
 
-  /** Runs on one of the runtime's threads, for which this one waits. */
+  /** Runs on one of the runtime's threads, and blocks this one. */
   #block(lane: Lane, bound: Bound<T>): void {
     this.#submit(lane, bound);
     try {
@@ -229,7 +229,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
     const cancel = () => {
-      if (fence.line.wasOver(fence.mark)) return; // the session and its request may have ended since
+      if (fence.line.wasOver(fence.mark)) return; // the request may have ended since
       for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
     };
     signal?.addEventListener("abort", cancel, { once: true });
@@ -429,7 +429,7 @@ function noteThrown({ line }: Lane, uses: readonly Use[], error: unknown): void 
   line.resource.noteThrown(error);
 }
 
-/** Throws the error of failed work on the inputs. It waits for that work, as the run would. */
+/** Waits for work on the inputs, as the run would, and throws its error. */
 function raiseFailures(uses: readonly Use[], own: Lane["line"]): void {
   for (const use of uses) {
     if (use.access !== "read" || use.tensor.isReadyFor(own, "read")) continue;

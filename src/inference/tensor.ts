@@ -18,9 +18,9 @@ export interface ValueInfo {
 
 /** How a runtime makes its own objects over memory: `ov::Tensor`, `OrtValue`. */
 export interface Values {
-  /** What the ledger counts them as. */
+  /** The objects' kind in the ledger. */
   readonly kind: string;
-  /** Its types of elements. */
+  /** The runtime's element types. */
   readonly elements: Elements;
   /** Makes an object over dense elements at an address. */
   over(address: Address, type: number, shape: readonly number[], byteLength: number): Address;
@@ -48,8 +48,7 @@ export abstract class InferenceTensor extends PointerTensor {
   #key: number | undefined;
 
   /**
-   * The number by which requests remember that they have its object. It changes when an object is forgotten. For
-   * sessions.
+   * The number by which a request remembers whose object it has. It changes when an object is forgotten. For sessions.
    */
   get key(): number {
     return this.#key ?? this.id;
@@ -67,7 +66,7 @@ export abstract class InferenceTensor extends PointerTensor {
     return this.objectIn(this.shape);
   }
 
-  /** For routes; undefined for GPU memory. */
+  /** Undefined for GPU memory. */
   protected override get hostAddress(): bigint | undefined {
     return this.target.isHost ? this.address : undefined;
   }
@@ -94,7 +93,7 @@ export abstract class InferenceTensor extends PointerTensor {
     return object;
   }
 
-  /** Notes an object over its bytes that others free once the tensor has ended. For contexts. */
+  /** Remembers an object over the bytes that its owner frees after the tensor's end. For contexts. */
   know(object: Address, shape: readonly number[], elements?: string): void {
     this.#newest = { shape, elements, object, older: this.#newest };
   }

@@ -30,9 +30,9 @@ export interface LevelZeroLimits {
 export interface LevelZeroDevice {
   /** Its name. */
   readonly name: string;
-  /** What it is. */
+  /** Its kind. */
   readonly type: LevelZeroDeviceType;
-  /** Its UUID and PCI address, where the driver reports them. */
+  /** Its UUID and PCI address, if the driver reports them. */
   readonly id: DeviceId;
   /** The largest allocation in bytes. */
   readonly maxAllocation: number;
@@ -72,14 +72,15 @@ const FACTS = {
   zeDevicePciGetPropertiesExt: "ze_pci_ext_properties_t",
 } as const;
 
-/** The struct that each function returns a list of. */
+/** The struct that each function fills in as an array. */
 const LISTS = {
   zeDriverGetExtensionProperties: "ze_driver_extension_properties_t",
   zeDeviceGetCommandQueueGroupProperties: "ze_command_queue_group_properties_t",
 } as const;
 
 /**
- * The devices of all drivers that the loader has found. It looks for them once, on the first call in a process.
+ * The devices of all drivers that the loader has found; empty without a driver. The loader looks for drivers once, on the
+ * first call in a process.
  *
  * @throws {LibraryNotFoundError} if there is no loader.
  * @throws {NativeCallError} if a driver fails.
@@ -128,19 +129,19 @@ function queueOrdinalOf(device: ZeDeviceHandle): number {
 }
 
 /** The struct that a function fills in for a device. */
-function asked(device: ZeDeviceHandle, fn: keyof typeof FACTS): Struct {
+function queried(device: ZeDeviceHandle, fn: keyof typeof FACTS): Struct {
   const into = struct(FACTS[fn]);
   check(levelZero()[fn](device, into), fn);
   return into;
 }
 
 function factsOf(driver: ZeDriverHandle, handle: ZeDeviceHandle, hasPci: boolean): LevelZeroDevice {
-  const own = asked(handle, "zeDeviceGetProperties");
+  const own = queried(handle, "zeDeviceGetProperties");
   const { type, maxMemAllocSize } = layouts.readZeDeviceProperties(own, 0);
   const { name, uuid } = layouts.ze_device_properties_t.fields;
-  const compute = layouts.readZeDeviceComputeProperties(asked(handle, "zeDeviceGetComputeProperties"), 0);
-  const access = layouts.readZeDeviceMemoryAccessProperties(asked(handle, "zeDeviceGetMemoryAccessProperties"), 0);
-  const shared = asked(handle, "zeDeviceGetExternalMemoryProperties");
+  const compute = layouts.readZeDeviceComputeProperties(queried(handle, "zeDeviceGetComputeProperties"), 0);
+  const access = layouts.readZeDeviceMemoryAccessProperties(queried(handle, "zeDeviceGetMemoryAccessProperties"), 0);
+  const shared = queried(handle, "zeDeviceGetExternalMemoryProperties");
   const external = layouts.readZeDeviceExternalMemoryProperties(shared, 0);
   const can = (flags: number) => (flags & ze.ZE_MEMORY_ACCESS_CAP_FLAG_RW) !== 0;
   const asDmaBuf = (types: number) => (types & ze.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) !== 0;
@@ -154,7 +155,7 @@ function factsOf(driver: ZeDriverHandle, handle: ZeDeviceHandle, hasPci: boolean
     type: TYPES.get(type) ?? "other",
     id: { ...uuidIn(own, uuid), ...(hasPci ? { pci: pciOf(handle) } : {}) },
     maxAllocation: Number(maxMemAllocSize),
-    usm: usm.host || usm.device || usm.shared ? usm : { ...USM_KINDS }, // if it reports none, the allocator decides
+    usm: usm.host || usm.device || usm.shared ? usm : { ...USM_KINDS },
     dmaBuf: {
       exports: asDmaBuf(external.memoryAllocationExportTypes),
       imports: asDmaBuf(external.memoryAllocationImportTypes),
@@ -170,14 +171,14 @@ function factsOf(driver: ZeDriverHandle, handle: ZeDeviceHandle, hasPci: boolean
   };
 }
 
-/** Drivers without one report zeros. */
+/** Drivers without a UUID report zeros. */
 function uuidIn({ buffer }: Struct, { offset }: FieldLayout): DeviceId {
   const bytes = new Uint8Array(buffer, offset, 16);
   return bytes.some((byte) => byte !== 0) ? { uuid: bytes.toHex() } : {};
 }
 
 function pciOf(handle: ZeDeviceHandle): string {
-  const at = layouts.readZePciExtProperties(asked(handle, "zeDevicePciGetPropertiesExt"), 0);
+  const at = layouts.readZePciExtProperties(queried(handle, "zeDevicePciGetPropertiesExt"), 0);
   return pciAddress(at.domain, at.bus, at.device, at.function);
 }
 

@@ -31,7 +31,7 @@ export type LevelZeroArgument =
   | readonly (number | bigint)[]
   | ArrayBufferView<ArrayBuffer>;
 
-/** How many work groups of a kernel run, and how many work-items each has. */
+/** The number of work groups to run, and the work-items of each. */
 export interface LevelZeroRange {
   /** The work groups along each of 1 to 3 dimensions. */
   readonly groups: readonly number[];
@@ -96,7 +96,7 @@ export class LevelZeroKernel extends UnifiedKernel<
     this.#groupSize = new Sizes(launch, "groupSize", 1, limits.groupSize);
   }
 
-  /** Takes the sizes. Returns the command that runs so many. */
+  /** Takes the sizes. Returns the command that launches them. */
   protected override take(given: LevelZeroRange): Call<LevelZeroLane> {
     const { name, limits: { groupItems } } = this.program.context.device;
     const { groups, groupSize } = rangeIn(given, "groups", RANGE, this.launch);

@@ -18,7 +18,7 @@ const FOREVER = 2n ** 64n - 1n;
 interface Signal {
   readonly event: ZeEventHandle;
   readonly mark: number;
-  /** How many threads wait for it. */
+  /** The number of threads that wait for it. */
   waiters: number;
   /** The commands of other lanes that wait for it. */
   readonly users: { readonly lane: LevelZeroLane; readonly mark: number }[];
@@ -39,14 +39,14 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   #next: ZeEventHandle | undefined;
   #newest = 0;
   #over = 0;
-  /** How many events the next command waits for. Valid after {@link signal}. */
+  /** The number of events that the next command waits for. Valid after {@link signal}. */
   waitCount = 0;
-  /** Their address. */
+  /** The address of those events. */
   waits: Address;
   #waits = new BigUint64Array(8);
   #chained = false;
 
-  /** Makes the list. */
+  /** Makes the command list. */
   constructor(context: OpenContext, reports: LineEvents) {
     const { handle, device } = context;
     this.#reports = reports;
@@ -76,7 +76,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     return this.#next;
   }
 
-  /** Has the next command wait for a mark of another lane. */
+  /** Makes the next command wait for a mark of another lane. */
   waitFor(of: LevelZeroLane, mark: number): boolean {
     if (mark <= of.#over) return true;
     const signal = of.#at(mark)!;
@@ -91,7 +91,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     this.#chained = false;
   }
 
-  /** The next mark was accepted. */
+  /** Records that the driver accepted the next mark's command. */
   submitted(mark: number): void {
     this.#signals.push({ event: this.#next!, mark, waiters: 0, users: [] });
     this.#next = undefined;
@@ -112,7 +112,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     this.#ended(mark, code, "zeEventHostSynchronize");
   }
 
-  /** The same on another thread. */
+  /** Waits for a mark on another thread. */
   async waitElsewhere(mark: number): Promise<void> {
     if (mark <= this.#over) return;
     const signal = this.#at(mark)!;
@@ -127,12 +127,12 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
     }
   }
 
-  /** Keeps its events until the returned function is called. */
+  /** Keeps the events alive until the returned function is called. */
   keep(): () => void {
     return this.#events.hold();
   }
 
-  /** Releases what it holds. All marks are over. */
+  /** Releases the list and the events. All marks are over. */
   close(): void {
     this.#over = Infinity;
     undoAll(this.#undo, "closing a command list");
@@ -177,7 +177,7 @@ export class LevelZeroLane implements WaitingLane<LevelZeroLane> {
   }
 }
 
-/** How many events one pool has. */
+/** The number of events in a pool. */
 const POOL = 32;
 
 /** The events of a command list. They live as long as the list or anything that waits for one of them. */
@@ -193,7 +193,7 @@ class Events {
     this.#undo = [context.hold()];
   }
 
-  /** Holds them until the returned function is called. */
+  /** Keeps the events alive until the returned function is called. */
   hold(): () => void {
     return this.#shared.hold();
   }

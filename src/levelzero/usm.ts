@@ -23,11 +23,11 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
 
 /** Unified shared memory of Level Zero. Made by `levelZero.usm.allocate()`; its handle is its address. */
 export class LevelZeroTensor extends UnifiedTensor {
-  /** The kind of memory that it is. */
+  /** The memory that it belongs to. */
   declare readonly target: LevelZeroUsm;
 }
 
-/** What programs map tensors to. */
+/** The target of maps, as programs name it. */
 export const LEVELZERO_USM = { tensors: LevelZeroTensor, title: "levelZero.usm" } as const;
 
 /**
@@ -91,7 +91,7 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     });
   }
 
-  /** What the driver reports of an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
+  /** The driver's report on an address (zeMemGetAllocProperties, zeMemGetAddressRange). */
   protected override find(pointer: Address): PointerFacts | undefined {
     const { handle, device } = this.context.native;
     const facts = struct("ze_memory_allocation_properties_t");

@@ -92,8 +92,11 @@ export function accessIn(
   const access = asked ?? (isWritable || copies ? "read-write" : "read");
   const isCopy = !isWritable && writes(access);
   if (!isCopy || copies) return { access, isCopy };
-  const { library, object, fn, api, remedy = "" } = shared;
-  throw new AccessError(`access: others refer to the memory of the ${object}, so ${library} lets it only be read.`, {
+  throw onlyRead(shared, canCopy);
+}
+
+function onlyRead({ library, object, fn, api, remedy = "" }: Shared, canCopy: boolean): AccessError {
+  return new AccessError(`access: others refer to the memory of the ${object}, so ${library} lets it only be read.`, {
     ...{ api, fn, argument: "access" },
     hint: canCopy
       ? 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.'

@@ -18,7 +18,7 @@ import { appendProviders, assertCuda, providersHere, providersIn } from "./provi
 import { OnnxRuntimeSession } from "./session.ts";
 import { valuesIn } from "./values.ts";
 
-/** Which library is opened. */
+/** The library to open, and the GPU. */
 export interface OnnxRuntimeChoice {
   /**
    * The path of `libonnxruntime.so`. If left out, the loader looks for it, then the Python packages that Deno may read
@@ -36,11 +36,11 @@ const CHOICE: Names<OnnxRuntimeChoice> = { library: true, on: true };
 
 /** Options of {@link OnnxRuntimeContext.compile}. */
 export interface OnnxRuntimeCompile {
-  /** How many threads compute an operator, including the one that runs the model; one for each core by default. */
+  /** The number of threads for an operator, including the one that runs the model; one for each core by default. */
   readonly threads?: number;
   /**
-   * The execution providers, the best first, by their names in `context.providers`. Each takes the operators that it
-   * has; the CPU's takes what is left. In a context that was opened on CUDA, CUDA's comes first by default.
+   * The execution providers, the best first, by their names in `context.providers`. Each runs the operators that it
+   * has; the CPU's runs the rest. In a context that was opened on CUDA, CUDA's comes first by default.
    */
   readonly providers?: readonly string[];
 }
@@ -50,8 +50,8 @@ const COMPILE: Names<OnnxRuntimeCompile> = { threads: true, providers: true };
 const MOST_THREADS = 1024;
 
 /**
- * ONNX Runtime on the CPU, or on a CUDA GPU. It is its own target: memory of the host, or of that GPU, is mapped to it
- * in place.
+ * ONNX Runtime on the CPU or on a CUDA GPU. The context is a target: memory of the host, or of that GPU, is mapped to it in
+ * place.
  *
  * @example
  * ```ts ignore
@@ -91,10 +91,10 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
   /**
    * Opens ONNX Runtime.
    *
-   * @throws {LibraryNotFoundError} if it is not there.
+   * @throws {LibraryNotFoundError} if there is no library.
    * @throws {ArgumentError} for the path of another library than the open one, and for an `on` that is not CUDA's.
-   * @throws {InteropError} if it is older than 1.21, or lacks the CUDA provider that `on` needs.
-   * @throws {NativeCallError} if it cannot start.
+   * @throws {InteropError} if the library is older than 1.21, or lacks the CUDA provider that `on` needs.
+   * @throws {NativeCallError} if ONNX Runtime cannot start.
    */
   static open(options: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
     const { library: path, on: given } = optionsIn(options, CHOICE);

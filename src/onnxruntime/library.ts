@@ -23,7 +23,7 @@ import { byStubs } from "../guard/stubs.ts";
 interface Opened {
   readonly functions: OrtApiFunctions;
   readonly version: string;
-  /** The address of its function `Run`. */
+  /** The address of OrtApi's function `Run`. */
   readonly run: Address;
 }
 
@@ -70,7 +70,7 @@ export function ort(): OrtApiFunctions {
   return library.opened.functions;
 }
 
-/** The error of a status, which it releases. */
+/** The error of a status, which this releases. */
 export function statusError(status: Address, fn: string, fields: ErrorFields = {}): NativeCallError {
   const code = ort().GetErrorCode(status);
   const said = textAt(ort().GetErrorMessage(status))?.replaceAll(/\s+/g, " ").replace(/\.? ?$/, "");

@@ -9,7 +9,7 @@ import { call, check, checks, ort, resultOf } from "./library.ts";
 
 const [CPU, CUDA] = ["CPUExecutionProvider", "CUDAExecutionProvider"];
 
-/** The names that the library has. */
+/** The names of the library's providers, the best first. */
 export function providersHere(): readonly string[] {
   const [lists, counts] = [new BigUint64Array(1), new Int32Array(1)];
   call("GetAvailableProviders", lists, counts);
@@ -33,7 +33,8 @@ export function assertCuda(on: Context, version: string): void {
 }
 
 /**
- * Checks the providers that a program names. On a GPU CUDA's comes first if it is not named; the CPU's needs no name.
+ * Checks the providers that a program names. On a GPU, CUDA's is put first unless it is named; the CPU's is left out, because
+ * every session has it.
  */
 export function providersIn(given: readonly string[] | undefined, on: Context | undefined): readonly string[] {
   const named = checks.itemsIn(given ?? [], "providers", "a list of names");

@@ -8,12 +8,13 @@ import type { Request } from "../inference/line.ts";
 import { call, check, library, ort, resultOf, statusError } from "./library.ts";
 import { RUN, runCode } from "./run_code.ts";
 
-/** A model as its session knows it. */
+/** A native session, and the names of its inputs and outputs. */
 export interface NativeModel {
   readonly session: Address;
-  /** Two lists of addresses of names. */
+  /** Arrays of `char *`. */
   readonly inputNames: Address;
   readonly outputNames: Address;
+  /** The numbers of inputs and outputs. */
   readonly inputs: number;
   readonly outputs: number;
 }
@@ -31,7 +32,7 @@ export class OnnxRuntimeRequest implements Request {
   readonly #undo: Undo;
   #isTerminated = false;
 
-  /** Takes the list over. */
+  /** Takes over the undo list. */
   constructor({ session, inputNames, outputNames, inputs, outputs }: NativeModel, flag: NativeFlag, undo: Undo) {
     this.#undo = undo;
     this.#inputs = inputs;

@@ -6,7 +6,7 @@ import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
 import { byStubs } from "../guard/stubs.ts";
 
-/** Where the words of a run lie. */
+/** The indices of a run's words. */
 export const RUN = {
   /** The semaphore that is posted at the run's end. */
   flag: 0,
@@ -37,11 +37,11 @@ export const SYMBOLS = { RunElsewhere: { parameters: ["u64"], result: "void", no
 let made: RunCode | undefined;
 
 /**
- * `void RunElsewhere(void *run)`, on a Deno thread: it calls `Run`, keeps its status, and posts the run's semaphore, so
- * that a thread that blocks sees the end too. OrtApi's RunAsync runs on one of the session's own threads, and computes with
- * one less than `Run`: with two, it takes twice as long.
+ * `void RunElsewhere(void *run)`, on a Deno thread: calls `Run`, keeps its status, and posts the run's semaphore, so that a
+ * thread that blocks sees the end too. OrtApi's RunAsync is no alternative: it takes one of the session's threads, and a run
+ * on two threads takes twice as long.
  *
- * @throws {InteropError} where there is no machine code for this machine.
+ * @throws {InteropError} on machines that are not x86-64.
  */
 export function runCode(): RunCode {
   if (made !== undefined) return made;

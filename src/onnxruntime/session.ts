@@ -13,24 +13,24 @@ import { elements, type OnnxRuntimeTensor } from "./memory.ts";
 import { type NativeModel, OnnxRuntimeRequest } from "./request.ts";
 import { shapeOf, typeOf } from "./values.ts";
 
-/** A model of ONNX's that is ready to run. */
+/** An ONNX model that is ready to run. */
 export class OnnxRuntimeSession extends Session<OnnxRuntimeTensor> {
   readonly #model: NativeModel;
 
-  /** @internal Takes over the list, which releases the native session. */
+  /** @internal Takes over the undo list, which releases the native session. */
   constructor(context: OnnxRuntimeContext, name: string, session: Address, undo: Undo) {
     const { inputs, outputs, model } = readModel(session, undo);
     super({ context, name, inputs, outputs, copied: NONE, undo, error: errorOf });
     this.#model = model;
   }
 
-  /** @internal The arguments of runs. */
+  /** @internal See `Session`. */
   protected request(flag: NativeFlag): Request {
     return allOrNothing("making a request", (undo) => new OnnxRuntimeRequest(this.#model, flag, undo));
   }
 }
 
-/** ONNX Runtime converts nothing. */
+/** ONNX Runtime copies no inputs or outputs. */
 const NONE: ReadonlySet<string> = new Set();
 
 interface ReadModel {
@@ -39,7 +39,7 @@ interface ReadModel {
   readonly model: NativeModel;
 }
 
-/** Which functions ask for what. */
+/** The functions that report each part of a model. */
 const PARTS = {
   inputs: ["SessionGetInputCount", "SessionGetInputName", "SessionGetInputTypeInfo"],
   outputs: ["SessionGetOutputCount", "SessionGetOutputName", "SessionGetOutputTypeInfo"],
@@ -61,7 +61,7 @@ function readModel(session: Address, undo: Undo): ReadModel {
   };
 }
 
-/** The inputs or outputs, and their names as ONNX Runtime has them, which `undo` frees. */
+/** The inputs or outputs, and ONNX Runtime's copies of their names, which `undo` frees. */
 function readValues(
   session: Address,
   part: keyof typeof PARTS,

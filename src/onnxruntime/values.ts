@@ -4,10 +4,10 @@ import { thenUndo } from "../core/life/undo.ts";
 import { call, numberOf, ort, resultOf } from "./library.ts";
 import { elements } from "./memory.ts";
 
-/** The most dimensions that an OrtValue of ours has. */
+/** The shape of the object that is being made: tensors have 32 dimensions at most. */
 const SHAPE = new BigInt64Array(32);
 
-/** OrtValues over memory that an `OrtMemoryInfo` describes: the CPU's. */
+/** OrtValues over memory that an `OrtMemoryInfo` describes: the CPU's, or a CUDA GPU's. */
 export function valuesIn(memory: Address): Values {
   return {
     kind: "onnxruntime.value",
@@ -27,7 +27,7 @@ export function valuesIn(memory: Address): Values {
   };
 }
 
-/** What an OrtValue's `OrtTensorTypeAndShapeInfo` holds. */
+/** Reads an OrtValue's `OrtTensorTypeAndShapeInfo`. */
 function ofValue<T>(value: Address, read: (info: Address) => T): T {
   const info = resultOf("GetTensorTypeAndShape", value);
   return thenUndo("reading an OrtValue", () => read(info), [() => ort().ReleaseTensorTypeAndShapeInfo(info)]);
@@ -38,7 +38,7 @@ export function typeOf(info: Address): number {
   return numberOf("GetTensorElementType", info);
 }
 
-/** The shape in an `OrtTensorTypeAndShapeInfo`; -1 where any number fits. */
+/** The shape in an `OrtTensorTypeAndShapeInfo`; -1 for a dynamic dimension. */
 export function shapeOf(info: Address): readonly number[] {
   const count = resultOf("GetDimensionsCount", info);
   const shape = new BigInt64Array(Number(count));

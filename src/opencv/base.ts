@@ -3,8 +3,8 @@ import { type Reason, reasonOf } from "../core/errors.ts";
 import { Execution, type ExecutionContext } from "./execution.ts";
 
 /**
- * The part of an {@link OpenCVContext} that its tensors, targets and operations need: its name, its end of life, and
- * OpenCV's state for each `cl_context`. They know no more of the context, so that it can know them all.
+ * The part of an {@link OpenCVContext} that its tensors, targets and operations need: its name, its end of life, and OpenCV's
+ * state for each `cl_context`. They import only this part, because the context imports them all.
  */
 export abstract class OpenCVBase extends DeviceContext {
   /** The API's name. */
@@ -24,7 +24,7 @@ export abstract class OpenCVBase extends DeviceContext {
    * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link
    * executionProblem} says why not. For mappers.
    *
-   * @param device returns what OpenCV needs to know; called only if it is needed
+   * @param device returns the context and device for OpenCV; called only if they are needed
    */
   tryExecution(clContext: bigint, device: () => ExecutionContext): void {
     if (this.executionIn(clContext) !== undefined || this.resource.state !== "live") return;

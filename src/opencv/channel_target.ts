@@ -3,7 +3,7 @@ import type { OpenCVBase } from "./base.ts";
 
 /** A target for OpenCV matrices, of any number of channels or of one. */
 export abstract class ChannelTarget extends PrintedTarget<OpenCVBase> {
-  /** How many channels its matrices have; undefined if their shape decides. */
+  /** The number of channels of its matrices; undefined if their shape decides. */
   readonly channels: number | undefined;
 
   /** Made by the context. */
@@ -12,7 +12,7 @@ export abstract class ChannelTarget extends PrintedTarget<OpenCVBase> {
     this.channels = channels;
   }
 
-  /** What it says besides its kind: the channels. */
+  /** The channels, for messages. */
   protected override facts(): string[] {
     return this.channels === undefined ? [] : [`${this.channels} channels`];
   }

@@ -13,7 +13,7 @@ import { checkedVersion } from "./version.ts";
 
 /** Options of {@link OpenCVContext.matOf}. */
 export interface MatKind {
-  /** The number of channels. If it is more than one, they are the last dimension; with one, every dimension is the Mat's. */
+  /** The number of channels. More than one are the last dimension; with one, every dimension is the Mat's. */
   readonly channels: number;
 }
 
@@ -21,7 +21,7 @@ export interface MatKind {
  * OpenCV: Mats over the CPU's memory, UMats over OpenCL buffers, and functions that take either.
  *
  * A tensor `[rows, columns]` becomes a Mat with one channel, `[rows, columns, channels]` one with several, and `[n]` one
- * with a single column. A tensor of more dimensions has one channel. {@link matOf} says otherwise.
+ * with a single column. A tensor of more dimensions has one channel. {@link matOf} overrides this rule.
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export interface MatKind {
 export class OpenCVContext extends ImgcodecsOperations {
   /** {@link mat} and {@link umat}. */
   readonly targets: readonly Target[];
-  /** The edge from the host, which graphs without the host know too. */
+  /** Its edges, so that a graph without the host has that of Mats too. */
   readonly edges: readonly Mapper[] = EDGES;
   /** Mats. */
   readonly mat: MatTarget;
@@ -65,7 +65,7 @@ export class OpenCVContext extends ImgcodecsOperations {
   }
 
   /**
-   * Mats with a number of channels, as a target to map to. It is the same object each time.
+   * Mats with a number of channels, as a target. Returns the same object each time.
    *
    * @throws {LayoutError} for a number of channels that OpenCV does not have.
    *
@@ -97,15 +97,15 @@ export class OpenCVContext extends ImgcodecsOperations {
    * use in place: at a multiple of 4096, with a length that is a multiple of 64 bytes. It lasts until it or this context is
    * disposed.
    *
-   * You need it only if such a Mat is not used in place without it: `graph.explain(mat, cl)` says `alias` if it is. The
-   * host, and a device that takes any address, always use it in place.
+   * You need it only if a device does not use such a Mat in place otherwise: `graph.explain(mat, cl)` says `alias` if it does.
+   * The host, and a device that takes any address, always use it in place.
    *
-   * It is OpenCV's default allocator (`Mat::setDefaultAllocator`), of which a process has one. So it applies to other
-   * isolates and to all threads, OpenCV's own among them, and stays until its last holder is disposed. A Worker that is
+   * It becomes OpenCV's default allocator (`Mat::setDefaultAllocator`), of which a process has one. So it applies to other
+   * isolates and to all threads, including OpenCV's own, and stays until its last holder is disposed. A Worker that is
    * terminated never releases it. A small Mat costs more than with OpenCV's own allocator. If no block can be allocated,
    * OpenCV's own allocator makes the Mat, or throws.
    *
-   * @throws {InteropError} on processors other than x86-64, and if OpenCV is not as expected.
+   * @throws {InteropError} on processors other than x86-64, and for an OpenCV with another layout of its classes.
    * @throws {NativeCallError} if the system allows no machine code, or memory runs out.
    *
    * @example
@@ -123,11 +123,11 @@ export class OpenCVContext extends ImgcodecsOperations {
   }
 
   /**
-   * The same in memory of the program's: CUDA's pinned memory (`cuda.pinned.allocator()`), a NUMA node's, a pool's. It
-   * lasts until it, this context or `memory.resource` is disposed; Mats that outlive it call `give` when they end. If
+   * {@link pageAllocator} in the program's memory: CUDA's pinned memory (`cuda.pinned.allocator()`), a NUMA node's, a pool's.
+   * It lasts until it, this context or `memory.resource` is disposed; Mats that outlive it call `give` when they end. If
    * `take` has no block, OpenCV's own allocator makes the Mat, or throws.
    *
-   * The functions are not checked: an address of anything else ends the process.
+   * The functions are not checked: a wrong address crashes the process.
    *
    * @throws {ArgumentError} for anything but two addresses.
    * @throws like {@link pageAllocator}.
@@ -153,9 +153,9 @@ export class OpenCVContext extends ImgcodecsOperations {
   }
 
   /**
-   * The `cl_context` that OpenCV itself uses in this thread, for `OpenCLContext.attach`; undefined if it uses none. Asking
-   * makes OpenCV choose a device, once per process, as does the first map to a UMat. OpenCV takes only GPUs by itself: on a
-   * machine without one this is undefined, unless `OPENCV_OPENCL_DEVICE` was set to `:CPU:` before
+   * The `cl_context` that OpenCV itself uses in this thread, for `OpenCLContext.attach`; undefined if it uses none. The first
+   * read makes OpenCV choose a device, once per process, as does the first map to a UMat. By itself OpenCV chooses only GPUs:
+   * on a machine without one this is undefined, unless `OPENCV_OPENCL_DEVICE` was set to `:CPU:` before
    * (`Deno.env.set("OPENCV_OPENCL_DEVICE", ":CPU:")` works too).
    */
   get openCLContext(): bigint | undefined {

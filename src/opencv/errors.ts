@@ -1,9 +1,9 @@
 import { ArgumentError, type ErrorFields, LayoutError, NativeCallError } from "../core/errors.ts";
 import type { Unfit } from "./shape.ts";
 
-/** What `cv::Exception` says. */
+/** The fields of a `cv::Exception`. */
 export interface OpenCVErrorFields extends ErrorFields {
-  /** The function of OpenCV that threw (`func`), if it says so. */
+  /** The function of OpenCV that threw (`func`), if the exception names it. */
   readonly thrownBy?: string | undefined;
   /** The source file of OpenCV (`file`). */
   readonly file?: string | undefined;
@@ -13,7 +13,7 @@ export interface OpenCVErrorFields extends ErrorFields {
 
 /** OpenCV threw. `code` and `codeName` are those of `cv::Error::Code`; `fn` is the function that was called. */
 export class OpenCVError extends NativeCallError {
-  /** The function of OpenCV that threw, if it says so. */
+  /** The function of OpenCV that threw, if the exception names it. */
   declare readonly thrownBy: string | undefined;
   /** The source file of OpenCV. */
   declare readonly file: string | undefined;

@@ -7,7 +7,7 @@ import { viewAt } from "./memory.ts";
 
 const LONGEST_TEXT = 65_536;
 
-/** What to do about the codes, and about what some functions throw, whose cause is not in their text. */
+/** Hints for codes, and for exceptions of some functions whose text does not name the cause. */
 const HINTS: ReadonlyMap<string, string> = new Map([
   [
     "validateInputImageSize",
@@ -20,7 +20,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ["OpenCLInitError", "OpenCV could not use OpenCL."],
 ]);
 
-/** Gives the error of an OpenCV exception; for any other, the error that any C++ library gives. */
+/** The error of an OpenCV exception; for any other exception, the error of any C++ library. */
 export const openCVErrorOf: ErrorOf = (thrown) => {
   if (thrown.type !== "cv::Exception") return nativeCallErrorOf(thrown);
   const { code, line, ...texts } = readException(viewAt(thrown.object, Exception.size), 0);
@@ -35,7 +35,7 @@ export const openCVErrorOf: ErrorOf = (thrown) => {
   );
 };
 
-/** A std::string that is there only as long as the exception is. */
+/** The text of a std::string, which ends with the exception. */
 function textOf(pointer: Address, length: bigint): string {
   if (length === 0n) return "";
   const { buffer } = viewAt(pointer, Math.min(Number(length), LONGEST_TEXT));

@@ -11,7 +11,7 @@ import { chooseOwnContext, release, type State, stateMadeBy, withState } from ".
 import { shown } from "../core/argument.ts";
 import { environmentInWords } from "../core/native/library.ts";
 
-/** An OpenCV queue, as the API that owns its `cl_context` orders it among other work. */
+/** An OpenCV queue, attached by the API that owns its `cl_context`. */
 export interface DeviceQueue {
   /** Its end of life. */
   readonly resource: Resource;
@@ -19,9 +19,9 @@ export interface DeviceQueue {
   readonly line: Line;
 }
 
-/** A `cl_context` and its device, as a mapper passes them to OpenCV. */
+/** A `cl_context` and its device, which a mapper passes to OpenCV. */
 export interface ExecutionContext {
-  /** For messages. */
+  /** Its name, for messages. */
   readonly name: string;
   /** Its end of life. */
   readonly resource: Resource;
@@ -31,25 +31,24 @@ export interface ExecutionContext {
   readonly device: bigint;
   /** The `cl_platform_id`. */
   readonly platform: bigint;
-  /** Its CL_PLATFORM_NAME: OpenCV looks the platform up by it. */
+  /** Its CL_PLATFORM_NAME, by which OpenCV looks up the platform. */
   readonly platformName: string;
-  /** One more owner of context and device, for OpenCV to give up; the way back goes on the undo list. */
+  /** Retains context and device for OpenCV, which will release them; `undo` releases them if OpenCV does not. */
   share(undo: Undo): void;
-  /** Adds an owner to a `cl_mem` for good, because OpenCV still holds it. */
+  /** Retains a `cl_mem` for good, because OpenCV still holds it. */
   keep(mem: bigint): void;
-  /** A queue that OpenCV has made in it. */
+  /** Attaches to a queue that OpenCV has made in it. */
   attach(queue: bigint): DeviceQueue;
 }
 
 /**
- * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the current
- * of each thread; this one is that only while {@link run} runs something. The context makes it on its first use. For
- * mappers.
+ * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. Each thread has a current state,
+ * which is this one only while {@link run} runs. The context makes it on first use. For mappers.
  */
 export class Execution extends Printed {
-  /** Whose `cl_context` it is. */
+  /** The context and device of its `cl_context`. */
   readonly device: ExecutionContext;
-  /** Ends before the `cl_context`, and before OpenCV's context. */
+  /** Its end of life, which comes before those of the `cl_context` and OpenCV's context. */
   readonly resource: Resource;
   /** OpenCV's queue. */
   readonly queue: DeviceQueue;
@@ -82,7 +81,7 @@ export class Execution extends Printed {
     return this.resource.state === "live";
   }
 
-  /** Calls OpenCV with this as the thread's state, and puts the thread's own back. */
+  /** Calls OpenCV with this as the thread's state, and restores the thread's own. */
   run<R>(call: () => R): R {
     this.resource.assertLive();
     return this.#run(call);
@@ -93,7 +92,7 @@ export class Execution extends Printed {
   }
 }
 
-/** attachContext takes over one share of context and device where it succeeds, and none where it does not. */
+/** attachContext takes over one reference to context and device if it succeeds, and none if it fails. */
 function attached({ handle, device, platform, platformName, share }: ExecutionContext): State {
   assertOpenCL();
   chooseOwnContext();
@@ -110,7 +109,7 @@ function attached({ handle, device, platform, platformName, share }: ExecutionCo
 
 const RUNTIME = "OPENCV_OPENCL_RUNTIME";
 
-/** OpenCV opens OpenCL once a process, unless its environment forbids it. @throws {InteropError} where it has none. */
+/** OpenCV opens OpenCL once per process, unless its environment forbids it. @throws {InteropError} if it has no OpenCL. */
 export function assertOpenCL(): void {
   if (core().ocl_haveOpenCL() !== 0) return;
   const set = environmentInWords(RUNTIME);

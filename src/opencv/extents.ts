@@ -14,7 +14,7 @@ export interface Extents {
   readonly limit: bigint;
 }
 
-/** Kept: most headers repeat an earlier shape, and making a bigint takes longer than all else. */
+/** A cache, because most headers repeat an earlier shape, and making the bigints takes longest. */
 const EXTENTS = new WeakMap<MatShape, Extents>();
 
 export function extentsOf(shape: MatShape): Extents {
@@ -39,7 +39,7 @@ function measured({ type, sizes, steps }: MatShape): Extents {
   };
 }
 
-/** OpenCV's own rule (updateContinuityFlag): no gap between rows, and as many elements as an int can count. */
+/** OpenCV's own rule (updateContinuityFlag): no gap between rows, and no more elements than an int can count. */
 export function isContinuous(type: number, sizes: readonly number[], steps: readonly number[]): boolean {
   const first = sizes.findIndex((size) => size > 1);
   let elements = (first < 0 ? 1 : sizes[first]) * channelsIn(type);

@@ -13,44 +13,44 @@ import { addressIn } from "./memory.ts";
 import { shapeOf } from "./shape.ts";
 import { depthOf, DTYPE_NAMES, typeOf } from "./type.ts";
 
-/** What a {@link gpuMatHeader} says. */
+/** The fields of a {@link gpuMatHeader}. */
 export interface GpuMatInit {
-  /** Where the first element lies in the memory of the device: a `CUdeviceptr`. It is neither looked at nor probed. */
+  /** The device address of the first element: a `CUdeviceptr`, which is not checked. */
   readonly pointer: bigint | Deno.PointerValue;
-  /** How many rows; 1 at least. */
+  /** The number of rows, at least 1. */
   readonly rows: number;
-  /** How many columns; 1 at least. */
+  /** The number of columns, at least 1. */
   readonly cols: number;
-  /** What one channel of an element is. */
+  /** The type of a channel. */
   readonly dtype: DType;
-  /** How many channels an element has; 1 by default, CV_CN_MAX (512) at most. */
+  /** The channels of an element; 1 by default, CV_CN_MAX (512) at most. */
   readonly channels?: number;
   /** Bytes from one row to the next; without gaps by default. */
   readonly step?: number;
   /**
-   * The `GpuMat::Allocator*` of the program that is going to use it (`cv::cuda::GpuMat::defaultAllocator()`). Without
-   * one OpenCV cannot give the GpuMat other memory: as an output it has to have the size and type of the result.
+   * The `GpuMat::Allocator*` of the program that will use the GpuMat (`cv::cuda::GpuMat::defaultAllocator()`). Without one
+   * OpenCV cannot reallocate it: as an output it has to have the size and type of the result.
    */
   readonly allocator?: bigint | Deno.PointerValue;
 }
 
-/** Where elements lie that a {@link gpuMatHeader} is to be over: a CUDA tensor, or anything like one. */
+/** The elements for a {@link gpuMatHeader}: a CUDA tensor, or any object with an address and a layout. */
 export interface GpuMatOver {
-  /** Where the first element lies in the memory of the device. It is neither looked at nor probed. */
+  /** The device address of the first element, which is not checked. */
   readonly address: bigint;
-  /** Where the others lie: `[rows, columns]`, or `[rows, columns, channels]`, as with Mats. */
+  /** The layout of the elements: `[rows, columns]`, or `[rows, columns, channels]`, as with Mats. */
   readonly layout: Layout;
-  /** As in {@link GpuMatInit}. */
+  /** See {@link GpuMatInit}. */
   readonly allocator?: bigint | Deno.PointerValue;
 }
 
 /**
- * The bytes of a `cv::cuda::GpuMat` over memory of a CUDA device that OpenCV does not own, as `GpuMat(rows, cols, type,
- * data, step)` makes it: for a program with an OpenCV that can use CUDA, whose functions take its address. samepage makes
- * no call: the OpenCV of Debian has no CUDA. The memory has to stay for as long as the GpuMat.
+ * The bytes of a `cv::cuda::GpuMat` over CUDA memory that OpenCV does not own, as `GpuMat(rows, cols, type, data, step)` makes
+ * it. It is for programs whose OpenCV was built with CUDA, whose functions take the address of these bytes. samepage itself
+ * makes no call, because Debian's OpenCV has no CUDA. The memory has to live as long as the GpuMat.
  *
  * @throws {LayoutError} for a dtype that OpenCV does not have, and a step that is too short or no multiple of an element.
- * @throws {ArgumentError} for everything else that is wrong.
+ * @throws {ArgumentError} for any other wrong argument.
  *
  * @example
  * ```ts
@@ -63,8 +63,8 @@ export interface GpuMatOver {
  */
 export function gpuMatHeader(init: GpuMatInit): Uint8Array<ArrayBuffer>;
 /**
- * The same over the bytes of a tensor, or of anything else that has an address and a layout: rows, columns, type and
- * step follow from the layout by the rule of Mats.
+ * The bytes of a `cv::cuda::GpuMat` over a tensor, or any object with an address and a layout: rows, columns, type and step
+ * follow from the layout by the rule of Mats.
  *
  * @throws {LayoutError} for a layout that no GpuMat can have: more than two dimensions, besides channels, rows that
  * overlap, gaps within a row, a dtype that OpenCV does not have.
@@ -150,7 +150,7 @@ function header(
   return bytes;
 }
 
-/** OpenCV takes the length of a single row, whatever its stride. */
+/** The step. For a single row OpenCV takes its length, whatever the stride. */
 function strideOf(given: number | undefined, rows: number, row: number, size: number): number {
   if (given === undefined) return inRange(row, rows);
   const step = int(given, "step", 1, Number.MAX_SAFE_INTEGER);

@@ -34,7 +34,7 @@ import { viewAt } from "./memory.ts";
 import type { MatShape } from "./shape.ts";
 import { AT, type Grid, type Slot, viewOf } from "./slots.ts";
 
-/** Fills a slot in as `cv::Mat(sizes, type, data, steps)` would: a header over memory that OpenCV does not own. */
+/** Fills in a slot as `cv::Mat(sizes, type, data, steps)` would: a header over memory that OpenCV does not own. */
 export function fillMat(slot: Slot, shape: MatShape, data: Address): void {
   const { flags, dims, rows, cols, length, limit, step_buf_0, step_buf_1 } = extentsOf(shape);
   const grid = shape.sizes.length > 2 ? gridOf(shape) : slot.matGrid;
@@ -57,7 +57,7 @@ export function fillMat(slot: Slot, shape: MatShape, data: Address): void {
   writeArrays(slot, INPUT_ARRAY_MAT, shape.type);
 }
 
-/** Fills a slot in as a UMat whose first element lies `offset` bytes into the buffer of `u`. */
+/** Fills in a slot as a UMat whose first element lies `offset` bytes into the buffer of `u`. */
 export function fillUMat(slot: Slot, shape: MatShape, offset: number, u: Address): void {
   const { flags, dims, rows, cols, step_buf_0, step_buf_1 } = extentsOf(shape);
   const grid = shape.sizes.length > 2 ? gridOf(shape) : slot.umatGrid;
@@ -78,7 +78,7 @@ export function fillUMat(slot: Slot, shape: MatShape, offset: number, u: Address
   writeArrays(slot, INPUT_ARRAY_UMAT, shape.type);
 }
 
-/** Makes a slot an empty Mat or UMat, as their constructors do: for OpenCV to put a result into. */
+/** Makes a slot an empty Mat or UMat, as their constructors do, for a result of OpenCV's. */
 export function fillEmpty(slot: Slot, kind: "mat" | "umat"): void {
   if (kind === "mat") fillMat(slot, NO_SHAPE, NULL);
   else fillUMat(slot, NO_SHAPE, 0, NULL);
@@ -86,7 +86,7 @@ export function fillEmpty(slot: Slot, kind: "mat" | "umat"): void {
 
 const NO_SHAPE: MatShape = { type: 0, sizes: [0, 0], steps: [0, 0] };
 
-/** A function's output says whether OpenCV may give it other memory where it does not fit. */
+/** Sets whether OpenCV may reallocate a function's output if the result does not fit. */
 export function setReallocation(slot: Slot, allowed: boolean): void {
   const at = AT.output + InputArray.fields.flags.offset;
   const flags = viewOf(slot).getInt32(at, true);
@@ -107,7 +107,7 @@ export function dataIn(slot: Slot): Address {
   return addressIn(slot, Mat.fields.data);
 }
 
-/** Which UMatData the Mat in a slot has: none, unless OpenCV has put memory of its own into it. */
+/** The UMatData of the Mat in a slot: null unless OpenCV has put memory of its own into it. */
 export function matDataIn(slot: Slot): Address {
   return addressIn(slot, Mat.fields.u);
 }
@@ -116,7 +116,7 @@ export function umatDataIn(slot: Slot): Address {
   return addressIn(slot, UMat.fields.u);
 }
 
-/** One field of a header: every map ends with a look at a few, and all of them would be as many bigints. */
+/** One field of a header. Every map's end reads a few, and reading all of them would allocate as many bigints. */
 function addressIn(slot: Slot, { offset }: FieldLayout): Address {
   return viewOf(slot).getBigUint64(AT.header + offset, true) as Address;
 }
@@ -130,21 +130,21 @@ export function umatIn(view: DataView, at: number = AT.header): UMatHeader {
   return { ...header, shape: shapeIn(header) };
 }
 
-/** Gives a UMat that OpenCV has copied another shape and offset; where that fails, it is as it was. */
+/** Gives a UMat that OpenCV has copied another shape and offset; unchanged if that fails. */
 export function reshapeUMat(slot: Slot, shape: MatShape, offset: number): void {
   const { u, step_p } = readUMat(viewOf(slot), AT.header);
   fillUMat(slot, shape, offset, u);
   if (step_p !== slot.umatGrid.step_p) core().fastFree(step_p);
 }
 
-/** Gives back what a header of more than two dimensions keeps outside of it. */
+/** Frees the sizes and steps of a header of more than two dimensions, which lie outside of it. */
 export function releaseGrid(slot: Slot, kind: "mat" | "umat"): void {
   const step_p = addressIn(slot, kind === "mat" ? Mat.fields.step_p : UMat.fields.step_p);
   const own = kind === "mat" ? slot.matGrid : slot.umatGrid;
   if (step_p !== own.step_p) core().fastFree(step_p);
 }
 
-/** More than two have no room in a header: OpenCV allocates it, and frees it where the shape is another one (setSize). */
+/** Sizes and steps of more than two dimensions, which OpenCV allocates, and frees when the shape changes (setSize). */
 function gridOf({ sizes, steps }: MatShape): Grid {
   const dims = sizes.length;
   const step_p = core().fastMalloc(BigInt(dims * 8 + (dims + 1) * 4));
@@ -173,7 +173,7 @@ function writeArrays(slot: Slot, kind: number, type: number): void {
   writeInputArray(view, AT.output, { flags: kind | type | ACCESS_WRITE | fixed, obj, sz_width: 0, sz_height: 0 });
 }
 
-/** @throws {ArgumentError} where nothing can be read at the address, or it is not a header of that kind. */
+/** @throws {ArgumentError} if the address cannot be read, or is not that of a header of this kind. */
 export function headerAt(address: Address, kind: "mat"): MatHeader;
 export function headerAt(address: Address, kind: "umat"): UMatHeader;
 export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UMatHeader {

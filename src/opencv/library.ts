@@ -8,7 +8,7 @@ import { lazyLibrary, openingOf } from "../core/native/library.ts";
 import { guarded } from "../guard/guard.ts";
 import { openCVErrorOf } from "./exception.ts";
 
-/** The versions whose ABI ffi/ describes, as their libraries' names end: Debian 12's, and Debian 13's. */
+/** The suffixes of the library versions whose ABI ffi/ describes: Debian 12's, and Debian 13's. */
 const VERSIONS = ["406", "410"];
 
 const FOLDERS = ["", "/usr/lib/x86_64-linux-gnu/", "/usr/lib/aarch64-linux-gnu/"];
@@ -25,14 +25,14 @@ function module<F>(name: string, symbols: Deno.ForeignLibraryInterface): () => F
   });
 }
 
-/** That of the core, once it is open: a process must not have two. */
+/** The version of the core once it is open, because a process must not have two. */
 function versions(): readonly string[] {
   const path = openingOf("opencv_core")?.path;
   const own = VERSIONS.find((version) => path?.endsWith(`.so.${version}`));
   return own === undefined ? VERSIONS : [own];
 }
 
-/** Opened on the first call, as each module is. */
+/** libopencv_core, opened on the first call. */
 export const core: () => OpenCVCore = module("core", CORE);
 
 export const imgproc: () => OpenCVImgproc = module("imgproc", IMGPROC);

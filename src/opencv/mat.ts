@@ -8,26 +8,25 @@ import { matOver } from "./mats/over.ts";
 import type { MatTarget } from "./mats/target.ts";
 import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
 
-/** What a Mat's tensor is made of. */
+/** The parts of a Mat's tensor. */
 export interface OpenCVMatInit extends OpenCVTensorInit {
-  /** Where its first element lies. */
+  /** The address of its first element. */
   readonly address: Address;
 }
 
 /** A `cv::Mat` over the CPU's memory. Its handle is the `cv::Mat*`. */
 export class OpenCVMat extends OpenCVTensor {
-  /** Where its first element lies (`Mat::data`). */
+  /** The address of its first element (`Mat::data`). */
   readonly address: Address;
 
-  /** Takes the resource over. */
+  /** Takes over the resource. */
   constructor(init: OpenCVMatInit) {
     super(init);
     this.address = init.address;
   }
 
   /**
-   * The address of its first element as its header says now (`Mat::data`): its {@link address}, unless OpenCV has
-   * reallocated it.
+   * The address of the first element in its header now (`Mat::data`): its {@link address}, unless OpenCV has reallocated it.
    *
    * @throws {DisposedError} if it was disposed.
    */
@@ -46,7 +45,7 @@ export class OpenCVMat extends OpenCVTensor {
     return dataIn(this.slot) !== this.address;
   }
 
-  /** Where its first element lies in host memory. */
+  /** The host address of its first element. */
   protected override get hostAddress(): bigint {
     return this.address;
   }

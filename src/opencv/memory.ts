@@ -12,7 +12,7 @@ import { addressInPointer, pinned, viewAt as structAt } from "../core/native/pin
 import { cString } from "../core/native/text.ts";
 import { wrong } from "./errors.ts";
 
-/** Valid as long as the memory is. */
+/** A view that is valid as long as the memory. */
 export function viewAt(address: Address, byteLength: number): DataView {
   return structAt(address, byteLength, "opencv");
 }
@@ -36,9 +36,9 @@ export function withInts<R>(numbers: Int32Array<ArrayBuffer>, use: (vector: Addr
   });
 }
 
-/** The bytes that `fill` puts into a `std::vector<uchar>&`, copied: their memory is C++'s, and is given back. */
+/** A copy of the bytes that `fill` puts into a `std::vector<uchar>&`, whose own memory is freed. */
 export function bytesFrom(fill: (vector: Address) => void): Uint8Array<ArrayBuffer> {
-  const vector = new DataView(new ArrayBuffer(std_vector.size)); // three null pointers: what its constructor makes
+  const vector = new DataView(new ArrayBuffer(std_vector.size)); // three null pointers, like an empty vector
   try {
     pinned(vector, "opencv", fill);
     const { begin, end } = readStdVector(vector, 0);
@@ -46,11 +46,11 @@ export function bytesFrom(fill: (vector: Address) => void): Uint8Array<ArrayBuff
     return new Uint8Array(viewAt(begin, Number(end - begin)).buffer as ArrayBuffer).slice();
   } finally {
     const { begin } = readStdVector(vector, 0);
-    if (begin !== NULL) libc().free(begin); // what operator delete does, in GNU's C++ library
+    if (begin !== NULL) libc().free(begin); // as operator delete does in GNU's C++ library
   }
 }
 
-/** Checks the address that a program gave for an OpenCV object. @throws {ArgumentError} for anything else, and null. */
+/** Checks a program's address of an OpenCV object. @throws {ArgumentError} for null, and anything but an address. */
 export function addressIn(given: bigint | Deno.PointerValue, argument: string = "handle"): Address {
   if (typeof given === "bigint" && given > 0n && given < 2n ** 64n) return given as Address;
   const pointed = addressInPointer(given, "opencv");

@@ -19,7 +19,7 @@ import { OpenCVUMat } from "./umat.ts";
 export interface OperationOptions {
   /**
    * Lets OpenCV reallocate an output that the result does not fit, as in C++. The end of its map then throws a
-   * {@link ReallocatedError} that has the result. Without it, that is an error before anything is written.
+   * {@link ReallocatedError} that has the result. By default such an output is an error before anything is written.
    */
   readonly reallocate?: boolean;
 }
@@ -28,21 +28,22 @@ interface Call<R> {
   readonly fn: string;
   readonly inputs: Readonly<Record<string, OpenCVTensor>>;
   /**
-   * OpenCV's functions for images do not check: they take the first two for rows and columns, and reallocate the output.
+   * True if the function takes any number of dimensions. OpenCV's image functions do not check: they take the first two for
+   * rows and columns, and reallocate the output.
    */
   readonly anyRank?: boolean;
   call(): R;
 }
 
 export interface Reading<R> extends Call<R> {
-  /** Throws if it does not take its inputs: called once all are live Mats or UMats. */
+  /** Throws if the function does not take its inputs. Called when all are known to be live Mats or UMats. */
   accepts(): void;
 }
 
-/** A function that writes. An output that is an input is worked on in place. */
+/** A function that writes. If its output is also an input, it works in place. */
 export interface Operation<R> extends Call<R> {
   readonly dst: OpenCVTensor;
-  /** The result, or throws if it does not take its inputs: called once all are live Mats or UMats. */
+  /** The size and type of the result. Throws if the function does not take its inputs. Called like {@link Reading.accepts}. */
   makes(): Result;
   /** @see {@link OperationOptions.reallocate} */
   readonly reallocate: boolean | undefined;
@@ -59,11 +60,11 @@ export interface Row<O extends OperationOptions, A extends readonly unknown[], V
   readonly options: Names<Omit<O, keyof OperationOptions>>;
   /** @see {@link Call.anyRank} */
   readonly anyRank?: true;
-  /** Reads options and arguments. @throws {ArgumentError} where one is wrong. */
+  /** Reads options and arguments. @throws {ArgumentError} for a wrong one. */
   read(options: O, ...args: A): V;
-  /** What it reads besides `src`, by the names of the arguments. */
+  /** The tensors that it reads besides `src`, by the names of the arguments. */
   readonly besides?: (values: V) => Readonly<Record<string, OpenCVTensor>>;
-  /** @see {@link Operation.makes}; without it, the size and the type of `src` */
+  /** @see {@link Operation.makes}; the size and the type of `src` by default */
   readonly makes?: (ends: Ends, values: V) => Result;
   call(ends: Ends, values: V): R;
 }
@@ -90,8 +91,8 @@ export function operation<O extends OperationOptions, A extends readonly unknown
 }
 
 /**
- * Calls an OpenCV function. It returns when OpenCV does. Work on Mats is done then. Work on UMats is submitted, behind
- * earlier work on them, and recorded.
+ * Calls an OpenCV function, and returns when OpenCV does. Work on Mats is over then; work on UMats is submitted behind earlier
+ * work on them, and recorded.
  * @throws {AccessError} if a tensor is lent, or its access does not allow the use.
  * @throws {ArgumentError} for anything but a Mat or UMat of this context, UMats of several OpenCL contexts, and an
  * output that overlaps an input in part.
@@ -117,7 +118,7 @@ export function operate<R>(cv: OpenCVBase, operation: Operation<R> | Reading<R>)
   const { line } = execution.queue;
   const command: DeviceCall = {
     fn,
-    blocks: true, // OpenCV waits where it has no kernel of its own
+    blocks: true, // OpenCV waits if it has no kernel for the function
     opaque: { finish: () => execution.run(() => core().ocl_finish()) },
     call() {
       allowReallocation();
@@ -135,7 +136,7 @@ function isOfUMat(use: Use<OpenCVTensor>): use is Use<OpenCVUMat> {
   return use.tensor instanceof OpenCVUMat;
 }
 
-/** OpenCV's own queue has no line that orders it: its work is done when this returns. */
+/** Calls a function, and finishes OpenCV's own queue, which has no line that orders it. */
 function finished<R>(fn: string, call: () => R): R {
   let result: R;
   const failures = unwind([() => void core().ocl_finish(), () => void (result = call())]);
@@ -143,7 +144,7 @@ function finished<R>(fn: string, call: () => R): R {
   return result!;
 }
 
-/** Returns whether OpenCV may reallocate the output; if not, the result fits. */
+/** True if OpenCV may reallocate the output. Throws if it may not, and the result does not fit. */
 function reallocatable({ fn, dst, makes, reallocate = false }: Operation<unknown>): boolean {
   const result = makes();
   if (flag(reallocate, "reallocate")) assertReallocatable(fn, dst, result);
@@ -151,7 +152,7 @@ function reallocatable({ fn, dst, makes, reallocate = false }: Operation<unknown
   return reallocate;
 }
 
-/** Checks all, before any native call. Each tensor is used once; an output that is an input is written. */
+/** Checks all arguments before any native call. Each tensor is used once: for writing if it is an input and an output. */
 function accepted(cv: OpenCVBase, operation: Operation<unknown> | Reading<unknown>): Use<OpenCVTensor>[] {
   cv.resource.assertLive();
   const { inputs, anyRank = false } = operation;

@@ -4,7 +4,7 @@ import { InputArray, Mat, UMat, UMatData, writeInputArray } from "../../ffi/open
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { viewAt } from "./memory.ts";
 
-/** Where each part of a slot lies: one header, the data of a UMat, and what OpenCV's functions take for either. */
+/** The offsets of a slot's parts: one header, the UMatData of a UMat, and the input and output arrays over them. */
 const HEADER = 0;
 const DATA = round(Math.max(Mat.size, UMat.size));
 const INPUT = DATA + round(UMatData.size);
@@ -25,7 +25,7 @@ export interface Grid {
   readonly step_p: Address;
 }
 
-/** All bytes of a slot: for this room alone, because OpenCV follows every pointer in them. */
+/** All bytes of a slot. Not for other rooms, because OpenCV follows every pointer in them. */
 export let viewOf: (slot: Slot) => DataView;
 
 /** Memory for one `cv::Mat` or `cv::UMat`, filled in without a native call. Reused slots keep their last contents. */
@@ -76,7 +76,7 @@ export function takeSlot(): Slot {
   return free.pop()!;
 }
 
-/** Returns a slot with something in it; undefined where that fails. */
+/** Returns a slot that `fill` has filled in. If `fill` throws, the slot is returned to the free ones. */
 export function filledSlot(fill: (slot: Slot) => void): Slot {
   const slot = takeSlot();
   try {
@@ -93,12 +93,12 @@ export function isInSlot(address: Address): boolean {
   return slabs.some((slab) => slab <= address && address < slab + BigInt(SLOTS_A_SLAB * SIZE));
 }
 
-/** Gives a slot back: nothing native may still know its address. */
+/** Returns a slot to the free ones. Native code must not use its address any more. */
 export function giveSlot(slot: Slot): void {
   free.push(slot);
 }
 
-/** Never given back: OpenCV may come back to a UMatData after its Worker has ended. So JavaScript does not own them. */
+/** Adds slots that are never freed and that JavaScript does not own: OpenCV may use a UMatData after its Worker has ended. */
 function addSlab(): void {
   const { address } = mapBlock({ byteLength: SLOTS_A_SLAB * SIZE, align: PAGE, sharable: false, guard: false });
   const slab = viewAt(address, SLOTS_A_SLAB * SIZE).buffer as ArrayBuffer;

@@ -20,12 +20,12 @@ export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {
 export abstract class OpenCVTensor extends Tensor<Address> {
   /** The header, for operations. */
   readonly slot: Slot;
-  /** Sizes, steps and type, as OpenCV counts them. */
+  /** OpenCV's sizes, steps and type. */
   readonly matShape: MatShape;
   /** True if the header owns memory that OpenCV made, which a reallocation may free. */
   readonly ownsMemory: boolean;
 
-  /** Takes the resource over. */
+  /** Takes over the resource. */
   constructor(init: OpenCVTensorInit) {
     const { target, resource, layout, parent, slot } = init;
     super({ target, resource, layout, parent, handle: slot.header });
@@ -34,7 +34,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     this.ownsMemory = init.ownsMemory ?? false;
   }
 
-  /** True if OpenCV has reallocated it. Its end then reports where the result is. */
+  /** True if OpenCV has reallocated it. Its end then throws an error that has the result. */
   protected abstract get reallocated(): boolean;
 
   /**
@@ -55,12 +55,12 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     return this.target.context as OpenCVBase;
   }
 
-  /** The number of rows (`Mat::rows`); -1 if it has more than two dimensions: `shape` has has them all. */
+  /** The number of rows (`Mat::rows`); -1 for more than two dimensions, which are in `shape`. */
   get rows(): number {
     return this.#extent(0);
   }
 
-  /** The number of columns (`Mat::cols`); -1 if it has more than two dimensions. */
+  /** The number of columns (`Mat::cols`); -1 for more than two dimensions. */
   get cols(): number {
     return this.#extent(1);
   }
@@ -86,7 +86,7 @@ export class ReallocatedError extends InteropError {
   /** A tensor over the result; undefined if the context was disposed too, and OpenCV's memory with it. */
   declare readonly result: OpenCVTensor | undefined;
 
-  /** `name` is that of the tensor that was mapped. */
+  /** Made at the end of a map. @param name the name of the mapped tensor */
   constructor(name: string, result: OpenCVTensor | undefined) {
     const where = result === undefined ? "OpenCV's own, and is gone with its context" : `${result.name} (error.result)`;
     super(`OpenCV reallocated ${name}: the result is in ${where}, and not in the bytes that were mapped.`, {

@@ -4,12 +4,12 @@ import { viewAt } from "./memory.ts";
 import { core } from "./library.ts";
 
 /**
- * What OpenCV 4.6 keeps for a thread (CoreTLSData): an OpenCLExecutionContext, whether that was asked for, whether it may
- * be used (-1: not known yet). The last two are a word, and in no public header: {@link checked} compares them.
+ * The words that OpenCV 4.6 keeps for a thread (CoreTLSData): an OpenCLExecutionContext, and one with two ints: whether it was
+ * initialized, and whether it may be used (-1: unknown). The ints are in no public header, so {@link checked} compares them.
  */
 const WORDS = OpenCLExecutionContext.size / 8 + 1;
 
-/** Asked for, and not known whether it may be used: how attachContext leaves it. */
+/** The state after attachContext: initialized, and unknown whether it may be used. */
 const FRESH = 0xffff_ffff_0000_0001n;
 const FRESH_MASK = 0xffff_ffff_0000_00ffn;
 
@@ -17,8 +17,8 @@ const FRESH_MASK = 0xffff_ffff_0000_00ffn;
 export type State = BigUint64Array<ArrayBuffer>;
 
 /**
- * The OpenCL state of this thread, as OpenCV has it. A `shared_ptr` is moved by its bytes, so that a state can be put
- * aside and put back exactly, whatever it was: also "not asked for yet", for which OpenCV has no function.
+ * OpenCV's OpenCL state of this thread. A `shared_ptr` is moved by its bytes, so that any state can be saved and restored
+ * exactly, even the uninitialized one, for which OpenCV has no function.
  */
 let current: State | undefined;
 
@@ -28,14 +28,14 @@ function state(): State {
   return current = new BigUint64Array(buffer as ArrayBuffer, byteOffset, WORDS);
 }
 
-/** The state that `attach` makes in a thread without one; the thread's own is put back. */
+/** The state that `attach` makes in a thread without one. The thread's own state is restored. */
 export function stateMadeBy(attach: () => void): State {
   const made = new BigUint64Array(WORDS);
   withState(made, attach);
   return checked(made);
 }
 
-/** Runs something with `own` as the thread's state, and puts the thread's back. `own` keeps what becomes of it. */
+/** Runs a function with `own` as the thread's state, and restores the thread's. `own` gets the state after the run. */
 export function withState<R>(own: State, run: () => R): R {
   const now = state();
   const before = now.slice();
@@ -48,7 +48,7 @@ export function withState<R>(own: State, run: () => R): R {
   }
 }
 
-/** Runs something as in a thread that has not used OpenCL yet; this thread's state does not change. */
+/** Runs a function as in a thread that has not used OpenCL yet. This thread's state does not change. */
 export function withFreshState<R>(run: () => R): R {
   const fresh = new BigUint64Array(WORDS);
   try {
@@ -62,21 +62,21 @@ export function release(own: State): void {
   withState(own, () => core().OpenCLExecutionContext_release(core().OpenCLExecutionContext_getCurrentRef()));
 }
 
-/** The `cl_context` that OpenCV uses in this thread by itself; undefined where it uses none. */
+/** The `cl_context` that OpenCV itself uses in this thread; undefined if it uses none. */
 export function currentContext(): bigint | undefined {
   if (core().ocl_haveOpenCL() === 0) return undefined;
   return core().Context_ptr(core().Context_getDefault(1)) || undefined;
 }
 
 /**
- * Lets OpenCV choose its own OpenCL context, unless it has: it does so once a process, and by the name "" that means the
- * first of all that it knows. A context attached before that would become its own. It may find none.
+ * Lets OpenCV choose its own OpenCL context, which it does once per process; it may find none. It looks it up by the name "",
+ * which means the first context that it knows, so a context that is attached earlier would become its own.
  */
 export function chooseOwnContext(): void {
   try {
     withFreshState(currentContext);
   } catch {
-    // The next call that needs it says what is wrong.
+    // The next call that needs the context reports the cause.
   }
 }
 

@@ -14,7 +14,7 @@ import type { DType } from "../core/layout/dtype.ts";
 
 export const MOST_INT: number = 2 ** 31 - 1;
 
-/** The depths of OpenCV 4: what one element is. It has none for 64-bit integers, nor for unsigned 32-bit ones. */
+/** The depths of OpenCV 4, which are types of a channel. There are none for 64-bit and unsigned 32-bit integers. */
 const DEPTHS: Readonly<Partial<Record<DType, number>>> = {
   u8: CV_8U,
   i8: CV_8S,

@@ -10,7 +10,7 @@ import { OpenCVTensor, type OpenCVTensorInit } from "./tensor.ts";
 import { sharedUMat } from "./umats/over.ts";
 import type { UMatTarget } from "./umats/target.ts";
 
-/** Where a UMat lies. */
+/** The place of a UMat. */
 export interface UMatPlace {
   /** Its buffer. */
   readonly buffer: UMatBuffer;
@@ -18,7 +18,7 @@ export interface UMatPlace {
   readonly address?: bigint | undefined;
 }
 
-/** What a UMat's tensor is made of. */
+/** The parts of a UMat's tensor. */
 export interface OpenCVUMatInit extends OpenCVTensorInit, UMatPlace {
   /** Its UMatData: OpenCV's own record of the buffer. */
   readonly u: Address;
@@ -28,7 +28,7 @@ export interface OpenCVUMatInit extends OpenCVTensorInit, UMatPlace {
 export interface UMatBuffer {
   /** The `cl_mem`. */
   readonly mem: bigint;
-  /** Where the UMat begins in it, in bytes (`UMat::offset`). */
+  /** The offset of the UMat in it, in bytes (`UMat::offset`). */
   readonly offset: number;
   /** The `cl_context` that it belongs to. */
   readonly clContext: bigint;
@@ -43,7 +43,7 @@ export class OpenCVUMat extends OpenCVTensor {
   readonly #address: bigint | undefined;
   readonly #u: Address;
 
-  /** Takes the resource over. */
+  /** Takes over the resource. */
   constructor(init: OpenCVUMatInit) {
     super(init);
     this.buffer = init.buffer;
@@ -66,7 +66,7 @@ export class OpenCVUMat extends OpenCVTensor {
     return this.#address;
   }
 
-  /** What a route needs to know of it, including the `cl_context` it belongs to. */
+  /** For routes, including the `cl_context` that it belongs to. */
   protected override describe(): Described {
     const { target, access, planes } = super.describe();
     return new Described(target, access, planes, undefined, this.buffer.clContext);
@@ -74,7 +74,7 @@ export class OpenCVUMat extends OpenCVTensor {
 
   /** Makes the UMat of a part that was lent. */
   protected override derive({ layout: at, grant, name }: Part): OpenCVUMat {
-    this.assertInPlace(); // a part takes its share of the buffer by the header
+    this.assertInPlace(); // a part copies the header, which must still describe the buffer
     const target = this.target as UMatTarget;
     const buffer = { ...this.buffer, offset: this.buffer.offset + at.byteOffset };
     const address = this.#address === undefined ? undefined : this.#address + BigInt(at.byteOffset);

@@ -4,12 +4,12 @@ import { fillMat, matIn } from "./header.ts";
 import { core } from "./library.ts";
 import { filledSlot, giveSlot, takeSlot, viewOf } from "./slots.ts";
 
-/** The versions whose classes are laid out as ffi/opencv_core says; others may not be. */
+/** The versions whose classes have the layouts in ffi/opencv_core. */
 const KNOWN = ["4.6", "4.10"];
 
 let version: string | undefined;
 
-/** The version that is here, once its layout was compared. @throws {InteropError} where it is another one. */
+/** OpenCV's version, after a check of its layout. @throws {InteropError} for another version. */
 export function checkedVersion(): string {
   if (version !== undefined) return version;
   const found = [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");
@@ -20,7 +20,7 @@ export function checkedVersion(): string {
   return version = found;
 }
 
-/** Makes OpenCV construct a Mat from one that was filled in here, and compares the two. */
+/** True if a Mat that OpenCV constructs has the same fields as one that was filled in here. */
 function layoutHolds(): boolean {
   const given = takeSlot();
   try {

@@ -21,7 +21,7 @@ import { OpenVINOSession } from "./session.ts";
 import { assertRemote, remoteContext, remotePorts } from "./remote.ts";
 import { values } from "./values.ts";
 
-/** Which library is opened, and which device. */
+/** The library and the device to open. */
 export interface OpenVINOChoice {
   /** A device as OpenVINO names it: `"CPU"`, the default, `"GPU"`, `"AUTO"`. */
   readonly device?: string;
@@ -46,11 +46,11 @@ const CHOICE: Names<OpenVINOChoice> = { device: true, properties: true, library:
 export interface OpenVINOCompile {
   /** The weights of a model in OpenVINO's own format; by default the file beside it: `model.bin` for `model.xml`. */
   readonly weights?: FileSource;
-  /** By input name: how the tensors differ from what the model takes. */
+  /** For each input, by its name: how the tensors differ from the model's. */
   readonly preprocess?: Readonly<Record<string, Preprocess>>;
   /**
    * `"allow"` lets OpenVINO convert inputs and outputs in its own memory if it does not compute with their elements:
-   * 64-bit integers, `f64`, `u16`, `i16`, `u32`. `context.bytesCopied` counts them.
+   * 64-bit integers, `f64`, `u16`, `i16`, `u32`. `context.bytesCopied` counts their bytes.
    */
   readonly copy?: "allow";
 }
@@ -59,8 +59,8 @@ const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy:
 const COPY = { allow: true };
 
 /**
- * OpenVINO on one device. It is its own target: host memory is mapped to it and back in place, or buffers and surfaces
- * of Intel's GPU.
+ * OpenVINO on one device. The context is a target: host memory, or buffers and surfaces of Intel's GPU, are mapped to it in
+ * place.
  *
  * @example
  * ```ts ignore
@@ -118,11 +118,11 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
   /**
    * Opens OpenVINO on a device.
    *
-   * @throws {LibraryNotFoundError} if it is not there.
+   * @throws {LibraryNotFoundError} if there is no library.
    * @throws {ArgumentError} for the path of another library than the open one, and for an `on` that is neither OpenCL's
    * nor VA-API's.
-   * @throws {NativeCallError} for a device that is not there, a property that it does not have, and a `cl_context` or a
-   *     display that is not of Intel's GPU.
+   * @throws {NativeCallError} for a device or a property that OpenVINO does not have, and a `cl_context` or a display that
+   * is not of Intel's GPU.
    */
   static open(choice: OpenVINOChoice = {}): OpenVINOContext {
     const { on: given, device = given === undefined ? "CPU" : "GPU", properties = {}, library } = optionsIn(
@@ -153,7 +153,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     return devicesOf(this.#core);
   }
 
-  /** The reason why OpenVINO takes neither GPU memory nor video surfaces, in its own words. */
+  /** Why this context takes no GPU memory or video surfaces of another API; without an Intel GPU, OpenVINO's own message. */
   get closedRemote(): Reason {
     this.resource.assertLive();
     try {
@@ -217,8 +217,8 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
 }
 
 /**
- * Refuses models with a state. Each request would have its own, and a program cannot choose which request a run takes;
- * nor can OpenVINO's C API reset states. States are layers of OpenVINO's own format, which is XML.
+ * Refuses models with a state. Each request would have its own state, a program cannot choose the request of a run, and
+ * OpenVINO's C API cannot reset states. States are layers in OpenVINO's own format, which is XML.
  */
 function assertStateless(model: DataView<ArrayBuffer>, name: string): void {
   if (model.getUint8(0) !== "<".charCodeAt(0)) return;
@@ -240,7 +240,7 @@ function besideOf(model: FileSource): FileSource | undefined {
   return model instanceof URL ? new URL(weights) : weights;
 }
 
-/** A tensor over weights. They are kept, because the compiled model may go on reading them. */
+/** A tensor over weights, whose bytes are kept, because the compiled model may go on reading them. */
 function weightsIn(source: FileSource, kept: Undo, undo: Undo): Address {
   const { address, byteLength } = sourceBytes("openvino", source, kept);
   const tensor = values.over(address, TYPES.u8, [Number(byteLength)], Number(byteLength));

@@ -39,7 +39,7 @@ const HINTS = new Map([
   ["ov_core_create_context", "OpenVINO has such contexts only on Intel's GPUs."],
 ]);
 
-/** The error of a code, with OpenVINO's last message. It has none for a wrong argument of a C function. */
+/** The error of a code, with OpenVINO's last message. For a wrong argument of a C function, OpenVINO sets no message. */
 export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   const codeName = ERROR_NAMES.get(code) ?? "a code that OpenVINO does not know";
   const why = code === INVALID_C_PARAM ? undefined : reasonIn(textAt(ov().ov_get_last_err_msg()) ?? "");
@@ -50,7 +50,7 @@ export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeC
 /** Throws unless a function returned success. */
 export const check: Check = checkOf(errorOf);
 
-/** The message without the lines in front of it, which name places in OpenVINO's source. */
+/** The message without the first lines, which name places in OpenVINO's source. */
 function reasonIn(said: string): string | undefined {
   const lines = said.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   const own = lines.filter((line) => !/^(Exception from|Check '.*' failed at) /.test(line));

@@ -12,11 +12,11 @@ const FORMATS = { NV12: c.NV12_TWO_PLANES, RGB: c.RGB, BGR: c.BGR, RGBX: c.RGBX,
 const MODEL_FORMATS = { RGB: c.RGB, BGR: c.BGR } as const;
 const RESIZES = { linear: c.RESIZE_LINEAR, cubic: c.RESIZE_CUBIC, nearest: c.RESIZE_NEAREST } as const;
 
-/** How an input's tensor differs from what the model takes. OpenVINO converts it as a part of the run. */
+/** How an input's tensor differs from the model's. OpenVINO converts the input as a part of the run. */
 export interface Preprocess {
   /** The type of the tensor's elements: `"u8"` for pixels. */
   readonly dtype?: DType;
-  /** What the tensor's dimensions mean: `"NHWC"`. A frame needs none. */
+  /** What the tensor's dimensions mean: `"NHWC"`, which is the default for pixels of a `format`. */
   readonly layout?: string;
   /** What the model's dimensions mean: `"NCHW"`. Resizing and conversions of layout or color need it. */
   readonly modelLayout?: string;
@@ -138,5 +138,5 @@ function layoutOf(text: string, undo: Undo): Address {
   return layout;
 }
 
-/** What OpenVINO appends to an input's name, after a slash, for the planes of NV12. */
+/** The suffixes, after a slash, of an input's name for the planes of NV12. */
 export const NV12_NAMES: readonly string[] = ["y", "uv"];

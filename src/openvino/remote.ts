@@ -86,7 +86,6 @@ class BufferTensor extends OpenVINOTensor {
 
 const BUFFERS = [MEMORY_TYPE, BUFFER, MEM_HANDLE] as const;
 
-/** Refuses an offset: OpenVINO takes a cl_mem from its beginning. */
 function assertWhole(offset: number, argument: string): void {
   if (offset === 0) return;
   throw checks.unfit(

@@ -15,12 +15,12 @@ export class OpenVINORequest implements Request {
   readonly #outputs: readonly ModelValue[];
   readonly #undo: Undo = [];
   readonly #words: CallbackWords;
-  /** The tensors that runs write, where no tensor was given. */
+  /** The tensors that runs write if the program gave none, by output. */
   readonly #made: Address[];
 
   readonly run: (() => void) | undefined;
 
-  /** Calls the flag at the end of each run. `threads` is how many the model runs on. */
+  /** OpenVINO calls the flag at the end of each run. `threads` is the model's number of threads. */
   constructor(model: Address, threads: string, outputs: readonly ModelValue[], flag: NativeFlag) {
     // On one thread, OpenVINO 2026.4 loses the failure of a run that waits for itself, and reports success.
     this.run = threads === "1" ? undefined : () => call("ov_infer_request_infer", this.#request);
@@ -46,7 +46,7 @@ export class OpenVINORequest implements Request {
     check(code, "ov_infer_request_set_output_tensor_by_index");
   }
 
-  /** A tensor of a dynamic shape has no memory at first: OpenVINO gives it what the result needs. */
+  /** A tensor of a dynamic shape has no memory at first: OpenVINO allocates what the result needs. */
   leaveOutput(i: number): void {
     const made = ownTensor(...this.#leastOf(i));
     allOrNothing("leaving an output to OpenVINO", () => this.setOutput(i, made), [() => values.free(made)]);
@@ -75,7 +75,7 @@ export class OpenVINORequest implements Request {
     call("ov_infer_request_cancel", this.#request);
   }
 
-  /** A run calls back shortly before its request is idle: this waits for that. */
+  /** Waits until the request is idle, because a run calls back shortly before that. */
   failure(): Error | undefined {
     const code = ov().ov_infer_request_wait(this.#request);
     return code === 0 ? undefined : errorOf(code, "ov_infer_request_wait");
@@ -85,7 +85,7 @@ export class OpenVINORequest implements Request {
     undoAll(this.#undo, "ending a request");
   }
 
-  /** The type of an output, and the least shape that it may have. */
+  /** The type of an output, and its smallest shape. */
   #leastOf(i: number): [type: number, shape: readonly number[]] {
     const { dtype, elements: name, shape } = this.#outputs[i];
     return [elements.typeOf(dtype, name), shape.map((n) => Math.max(n, 0))];

@@ -12,13 +12,13 @@ import { elements, NATIVE, type OpenVINOTensor } from "./memory.ts";
 import { NV12_NAMES } from "./preprocess.ts";
 import { OpenVINORequest } from "./request.ts";
 
-/** What a program has said of a model. */
+/** What a program chose when it compiled a model. */
 export interface SessionChoice {
   /** The name, for messages. */
   readonly name: string;
   /** The inputs that are frames of two planes. */
   readonly frames: ReadonlySet<string>;
-  /** Whether OpenVINO may convert what it cannot take in place. */
+  /** True if OpenVINO may convert the inputs and outputs that it cannot use in place. */
   readonly mayCopy: boolean;
 }
 
@@ -27,7 +27,7 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
   readonly #model: Address;
   readonly #threads: string;
 
-  /** @internal Takes over the list, which frees the compiled model. */
+  /** @internal Takes over the undo list, which frees the compiled model. */
   constructor(context: OpenVINOContext, model: Address, { name, frames, mayCopy }: SessionChoice, undo: Undo) {
     const inputs = withFrames(valuesOf(model, "input"), frames);
     const outputs = valuesOf(model, "output");
@@ -101,7 +101,7 @@ function shapeIn(view: DataView, name: string): readonly number[] {
   });
 }
 
-/** The planes of frames, each pair of inputs as one. */
+/** The inputs, with each frame's two planes as one input. */
 function withFrames(values: readonly ModelValue[], frames: ReadonlySet<string>): readonly ModelValue[] {
   const named = new Map([...frames].map((name) => [`${name}/${NV12_NAMES[0]}`, name]));
   const inputs: ModelValue[] = [];

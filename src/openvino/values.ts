@@ -7,7 +7,7 @@ import { call, check, numberOf, ov, resultOf } from "./library.ts";
 import { OUT } from "../inference/calls.ts";
 import { elements } from "./memory.ts";
 
-/** OpenVINO's own tensors over memory of the CPU's. */
+/** OpenVINO's own tensors over CPU memory. */
 export const values: Values = {
   kind: "openvino.value",
   elements,
@@ -24,7 +24,7 @@ export const values: Values = {
   free: (tensor) => ov().ov_tensor_free(tensor),
 };
 
-/** A tensor in memory of OpenVINO's own, which it allocates anew where it is given another shape. */
+/** A tensor in OpenVINO's own memory, which OpenVINO allocates anew for a larger shape. */
 export function ownTensor(type: number, shape: readonly number[]): Address {
   return resultOf("ov_tensor_create", type, shapeFor(shape));
 }
@@ -43,12 +43,12 @@ function numbersAt(address: Address, count: number): readonly number[] {
   return Array.from(new BigInt64Array(viewAt(address, 8 * count, "openvino").buffer), Number);
 }
 
-/** The most dimensions that a tensor of ours has, at one address: OpenVINO copies them in each call. */
+/** Room for the 32 dimensions of a tensor, at a fixed address. OpenVINO copies them in each call. */
 const DIMENSIONS = new FixedStruct(8 * 32);
 
 const SHAPE = new DataView(new ArrayBuffer(ov_shape_t.size));
 
-/** A shape as OpenVINO's functions take it, until the next one. */
+/** An `ov_shape_t`, valid until the next call. */
 export function shapeFor(shape: readonly number[]): DataView<ArrayBuffer> {
   const { view, address } = DIMENSIONS;
   for (let i = 0; i < shape.length; i++) view.setBigInt64(8 * i, BigInt(shape[i]), true);

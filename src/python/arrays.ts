@@ -35,17 +35,16 @@ import { numberIn, PythonObject, referencesTo, taken } from "./object.ts";
 /** A Python library that has arrays. */
 export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
 
-/** How a library takes them. */
+/** How a library takes a tensor. */
 interface Consumer {
-  /** The module whose from_dlpack does. */
+  /** The module that has from_dlpack. */
   readonly module: string;
-  /** Before it knew version 1 of the struct, it made arrays that can be read alone. */
+  /** True if its versions before struct version 1 made read-only arrays. */
   readonly readsOnly: boolean;
-  /** Kinds of CUDA's memory that it has no name for, and what it uses them as. */
+  /** Kinds of CUDA memory that it does not know, and the kinds that it takes them as. */
   readonly seenAs?: SeenAs;
   /** What it requested last, by the type of device. */
   readonly asked: Map<number, Asked>;
-  /** What gives it a tensor. */
   readonly givers: Giver[];
 }
 
@@ -62,15 +61,15 @@ const CONSUMERS: Readonly<Record<ArrayLibrary, Consumer>> = {
 
 /** Options of {@link Python.toArray}. */
 export interface ToArrayOptions {
-  /** How Python may use the bytes: `"read"` or `"read-write"`; by default, as the tensor may be used. */
+  /** How Python may use the bytes: `"read"` or `"read-write"`; the tensor's own access by default. */
   readonly access?: Access;
 }
 
 /** Options of {@link Python.fromArray}. */
 export interface FromArrayOptions {
-  /** Where the tensor may belong: `host` for memory of the CPU, an open CUDA context for a GPU's. */
+  /** The contexts that the tensor may belong to: `host` for CPU memory, an open CUDA context for a GPU's. */
   readonly contexts: readonly Context[];
-  /** How the bytes may be used; by default as Python says. */
+  /** How the bytes may be used; by default what Python allows. */
   readonly access?: Access;
 }
 
@@ -78,9 +77,10 @@ const TO_ARRAY: Names<ToArrayOptions> = { access: true };
 
 const FROM_ARRAY: Names<FromArrayOptions> = { contexts: true, access: true };
 
-/** The names of capsules, by the struct's version: before it was consumed, and after. Capsules keep no copy of them. */
+/** The names of capsules, by the struct's version: before it was consumed, and after. */
 const NAMES = [["dltensor", "used_dltensor"], ["dltensor_versioned", "used_dltensor_versioned"]] as const;
 
+/** A C string that is never freed, because a capsule keeps no copy of its name. */
 function textAddress(text: string): Address {
   const { bytes, address } = takeCallbackMemory(text.length + 1);
   bytes.set(cString(text));
@@ -102,13 +102,13 @@ function rename(capsule: Address, name: Address): void {
   assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
-/** A Python function that gives a library a tensor, and what it says about that tensor. It stays. */
+/** A Python function that passes a tensor to a library, and the device, version and stream that it is for. Never freed. */
 interface Giver {
-  readonly about: readonly Asked[number][] | readonly number[];
+  readonly about: readonly Asked[number][];
   readonly give: Address;
 }
 
-/** The one for a device, the struct's version and the stream, which are few. */
+/** The giver for a device, a version and a stream. They are few, so each is made once. */
 function giverOf(library: ArrayLibrary, type: number, ordinal: number, [version, stream]: Asked): Address {
   const { module, givers } = CONSUMERS[library];
   for (const { about: [a, b, c, d], give } of givers) {
@@ -120,7 +120,7 @@ function giverOf(library: ArrayLibrary, type: number, ordinal: number, [version,
   return give;
 }
 
-/** Python lets nothing go while this thread waits, if no other runs it. */
+/** While this thread waits, only another thread of Python's can release anything. */
 function deadlock(): AccessError | undefined {
   const threads = holding(() => taken(called(helping("threads"), [], "threads"))) as number;
   if (threads > 1 && !isKept) return undefined;
@@ -135,7 +135,7 @@ function deadlock(): AccessError | undefined {
 
 const REMEDY = "Dispose what toArray() returned, and delete what Python keeps of it.";
 
-/** A library has raised an exception, and did not release what it has taken: it may keep that for good. */
+/** For a library that took the bytes and then raised an exception: it may never release them. */
 function lostBy(library: ArrayLibrary): AccessError {
   return new AccessError(
     `this wait might never end: ${library}.from_dlpack took the bytes, failed, and has them still.`,
@@ -150,7 +150,7 @@ function lostBy(library: ArrayLibrary): AccessError {
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null | typeof ANY];
 
-/** Any stream: the host has waited. */
+/** Any stream will do, because the host has waited. */
 const ANY = "any";
 
 export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayOptions): PythonObject {
@@ -180,7 +180,7 @@ function lastAsked(): Asked {
   return holding(() => taken(shared(helping("asked")))) as unknown as Asked;
 }
 
-/** The array; undefined if the consumer wants the tensor otherwise. */
+/** The array; undefined if the consumer requested another version or stream. */
 function lent(
   tensor: Tensor,
   place: DevicePlace,
@@ -214,7 +214,7 @@ function given(loan: DLPackLoan, give: Address, library: ArrayLibrary): PythonOb
     array = calledOn(give, capsule, `${library}.from_dlpack`);
   } finally {
     isTaken = !isFresh(capsule, version);
-    if (!isTaken) rename(capsule, used); // no consumer may take the struct now
+    if (!isTaken) rename(capsule, used); // a consumer that kept the capsule cannot take the struct any more
     else if (array === undefined) loan.handOverFailed(() => lostBy(library));
     else loan.handOver();
     cpython().Py_DecRef(capsule);
@@ -248,11 +248,11 @@ const CUDA_DEFAULT = 1n;
 
 /** What is known of an array before it is lent. */
 interface Known {
-  /** The stream of ours that the producer's work is to be over for, if its device has streams. */
+  /** The stream that the producer makes wait for its work, if the device has streams. */
   readonly stream?: ArrayStream | undefined;
-  /** The type of its device, where its struct may say less: PyTorch's page-locked tensors are of the CPU there. */
+  /** The type of its device, if the struct may name another: PyTorch's page-locked tensors are the CPU's there. */
   readonly type?: number;
-  /** Makes its device current: PyTorch lends what is on the current one. */
+  /** Makes its device current: PyTorch lends only tensors of the current device. */
   readonly within?: Arrays["within"];
 }
 
@@ -262,7 +262,7 @@ function hasStreams({ arrays }: Context): boolean {
   return arrays?.stream !== undefined;
 }
 
-/** @throws {ArgumentError} if none of the contexts is for its device. */
+/** @throws {ArgumentError} if no context is for its device. */
 function workOn(object: Address, contexts: readonly Context[]): Known {
   if (!contexts.some(hasStreams)) return NOTHING;
   const device = withReference(helped("device", object, "__dlpack_device__"), numberIn);
@@ -273,7 +273,7 @@ function workOn(object: Address, contexts: readonly Context[]): Known {
   return { stream: stream?.(CUDA_DEFAULT), within };
 }
 
-/** Takes the struct out of a capsule, whose end releases it where this fails. */
+/** Takes the struct out of a capsule. If that fails, the capsule's end releases the struct. */
 function overCapsule(capsule: Address, taking: Taking): Tensor {
   const [fresh, used] = namesOf(taking.version);
   const address = newReference(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
@@ -296,7 +296,7 @@ function overBuffer(object: Address, contexts: readonly Context[], asked: Access
   });
 }
 
-/** A reference of another's. */
+/** A borrowed reference. */
 function objectIn(array: PythonObject | bigint): Address {
   if (typeof array === "bigint") {
     const address = checks.handleIn<Address>(array, "array");
@@ -307,5 +307,5 @@ function objectIn(array: PythonObject | bigint): Address {
   return array.address;
 }
 
-/** The least that a Python object has: the count of its references, and its class. */
+/** The header of each Python object: its reference count and its class. */
 const OBJECT_BYTES = 16;

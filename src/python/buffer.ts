@@ -13,10 +13,10 @@ import { accessTo } from "../dlpack/types.ts";
 import { assertDone, cpython, holding } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
 
-/** Letters of the module struct: whole numbers without and with a sign, and floats. */
+/** Format letters of Python's `struct` module: unsigned integers, signed integers, floats. */
 const [UNSIGNED, SIGNED, FLOATS] = ["?BHILQNP", "bhilqn", "efd"];
 
-/** Memory by Python's buffer protocol. */
+/** Memory that an object exports by Python's buffer protocol. */
 export interface Buffer {
   readonly address: Address;
   readonly layout: LayoutInit;
@@ -24,11 +24,11 @@ export interface Buffer {
 }
 
 /**
- * The memory of an object. The GIL is held. `undo` lets Python have it again.
- * @throws {PythonError} for an object without. @throws {AccessError} for writing what may only be read.
+ * The memory of an object. The GIL is held. `undo` releases the buffer.
+ * @throws {PythonError} for an object without a buffer. @throws {AccessError} for write access to read-only memory.
  */
 export function bufferOf(object: Address, asked: Access | undefined, undo: Undo): Buffer {
-  const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // parts of it point to others
+  const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // must not move: it has pointers into itself
   const { PyObject_GetBuffer, PyBuffer_Release } = cpython();
   assertDone(PyObject_GetBuffer(object, at, PyBUF_RECORDS_RO), "PyObject_GetBuffer");
   undo.push(() => holding(() => PyBuffer_Release(at)));

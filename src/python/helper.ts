@@ -1,4 +1,4 @@
-/** What samepage has Python itself do: all that needs no function of C. */
+/** The part that is written in Python: all that needs no function of C. */
 export const HELPER = `
 import __main__, ast, importlib, linecache, os, sys, threading, traceback
 
@@ -6,7 +6,7 @@ none = None
 types = [type(None), bool, int, float, str, bytes, list, tuple, dict]
 str = str
 
-for stream in (sys.stdout, sys.stderr):  # nothing flushes them at the process's end
+for stream in (sys.stdout, sys.stderr):  # nothing flushes them when the process ends
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(line_buffering=True)
 
@@ -80,9 +80,9 @@ def giver(module, kind, ordinal, version, ordered):
     consumer = module.from_dlpack
     device = kind, ordinal
     has_order = kind != 1 and ordered != "any"
-    # PyTorch takes a bare capsule too, in a sixth of the time, and says which stream it is on: Triton asks it so.
+    # PyTorch takes a bare capsule too, in a sixth of the time, and has a function for its current stream (Triton calls it).
     current = getattr(getattr(module, "_C", None), "_cuda_getCurrentRawStream", None) if has_order else None
-    takes_capsules = False  # before it has taken such a tensor, it may want another version
+    takes_capsules = False  # until it has taken one tensor, it may request another version
 
     class Lent:
         __slots__ = "capsule", "asked"
@@ -124,7 +124,7 @@ asked = []
 def threads():
     return len(sys._current_frames())
 
-def device(array):  # as one number, which is read by one call
+def device(array):  # both numbers in one int, which one native call reads
     about = getattr(array, "__dlpack_device__", None)
     kind, ordinal = (0, 0) if about is None else about()
     return int(kind) << 32 | int(ordinal)

@@ -8,7 +8,7 @@ import { cString } from "../core/native/text.ts";
 import { HELPER } from "./helper.ts";
 import { API } from "./library.ts";
 
-/** What Python's code raised. */
+/** An exception that Python code raised. */
 export class PythonError extends NativeCallError {
   /** The exception's class, with its module unless that is `builtins`: `"ValueError"`, `"numpy.exceptions.AxisError"`. */
   readonly type: string;
@@ -25,17 +25,16 @@ export class PythonError extends NativeCallError {
 let functions: CPython | undefined;
 let helper: Address | undefined;
 
-/** Python's functions. Nothing calls this before they are open. */
+/** Python's functions. Call it only after {@link setFunctions}. */
 export function cpython(): CPython {
   return functions!;
 }
 
-/** Has them from now on. */
 export function setFunctions(opened: CPython): void {
   functions = opened;
 }
 
-/** Makes the module of what Python itself does for us. The GIL is held. */
+/** Makes the module of {@link HELPER}. The GIL is held. */
 export function makeHelper(): void {
   const { PyImport_ImportModule } = cpython();
   const make = (name: string, attributeName: string, args: () => Address[]) =>
@@ -50,10 +49,10 @@ export function makeHelper(): void {
   helper = module;
 }
 
-/** True while other code keeps the GIL on this thread, and lets no other thread run. */
+/** True if other code holds the GIL on this thread all the time, so that no other thread runs Python. */
 export let isKept = false;
 
-/** Looks once who has the GIL while no call of ours runs. */
+/** Sets {@link isKept}. Call it while no call of ours holds the GIL. */
 export function lookAtGil(): void {
   const { PyGILState_Ensure, PyGILState_Release } = cpython();
   const state = PyGILState_Ensure();
@@ -70,7 +69,7 @@ export function assertThreadsRun(fn: string): void {
   });
 }
 
-/** Calls Python. Its own threads run when this is over. */
+/** Holds the GIL during a function. */
 export function holding<T>(use: () => T): T {
   const { PyGILState_Ensure, PyGILState_Release } = cpython();
   const state = PyGILState_Ensure();
@@ -81,7 +80,7 @@ export function holding<T>(use: () => T): T {
   }
 }
 
-/** A new reference. `doing` is what messages call it. @throws {PythonError} for null. */
+/** Returns a new reference that Python returned. `doing` names the operation in messages. @throws {PythonError} for null. */
 export function newReference(object: Address, fn: string, doing: string = fn): Address {
   if (object === NULL) throw raised(fn, doing);
   return object;
@@ -92,7 +91,7 @@ export function assertDone(returned: number | bigint, fn: string): void {
   if (returned < 0) throw raised(fn, fn);
 }
 
-/** Uses a reference of ours, and gives it back. */
+/** Uses a reference of ours, and drops it. */
 export function withReference<T>(object: Address, use: (object: Address) => T): T {
   try {
     return use(object);
@@ -107,7 +106,7 @@ export function shared(object: Address): Address {
   return object;
 }
 
-/** A tuple of references, which it takes over. */
+/** A tuple that takes over the references. */
 export function tupleOf(items: readonly Address[]): Address {
   const { PyTuple_New, PyTuple_SetItem, Py_DecRef } = cpython();
   let taken = 0;
@@ -119,7 +118,7 @@ export function tupleOf(items: readonly Address[]): Address {
   }, [() => items.slice(taken).forEach(Py_DecRef)]);
 }
 
-/** Calls an object with references, which it takes over. Returns a new one. */
+/** Calls an object with references, which the call takes over. Returns a new reference. */
 export function called(fn: Address, args: readonly Address[], name: string): Address {
   return withReference(
     tupleOf(args),
@@ -127,7 +126,7 @@ export function called(fn: Address, args: readonly Address[], name: string): Add
   );
 }
 
-/** Calls an object with one other, without a tuple. Returns a new reference. */
+/** Calls an object with one argument, without a tuple. Returns a new reference. */
 export function calledOn(fn: Address, object: Address, name: string): Address {
   const { PyObject_CallFunctionObjArgs } = cpython();
   return newReference(PyObject_CallFunctionObjArgs(fn, object, NULL), "PyObject_CallFunctionObjArgs", name);
@@ -138,7 +137,7 @@ export function attribute(object: Address, name: string): Address {
   return newReference(cpython().PyObject_GetAttrString(object, cString(name)), "PyObject_GetAttrString", shown(name));
 }
 
-/** A new text. */
+/** A new reference to a `str`. */
 export function textObject(text: string): Address {
   const bytes = new TextEncoder().encode(text);
   const { PyUnicode_FromStringAndSize } = cpython();
@@ -147,33 +146,33 @@ export function textObject(text: string): Address {
 
 const length = new BigInt64Array(1);
 
-/** What a text says. */
+/** The text of a `str`. */
 export function textIn(object: Address): string {
   const at = newReference(cpython().PyUnicode_AsUTF8AndSize(object, length), "PyUnicode_AsUTF8AndSize");
   return new TextDecoder().decode(viewAt(at, Number(length[0]), API));
 }
 
-/** What a function of the helper's returns for an object: a new reference. */
+/** Calls a function of the helper with an object. Returns a new reference. */
 export function helped(name: string, object: Address, doing: string = name): Address {
   return calledOn(helping(name), object, doing);
 }
 
-/** Functions of the helper's, by name, for good. */
+/** The helper's functions and objects by name. Never freed. */
 const helpers = new Map<string, Address>();
 
-/** A function of the helper's, or an object of it: a reference that stays. */
+/** A borrowed reference to a function or an object of the helper. */
 export function helping(name: string): Address {
   let found = helpers.get(name);
   if (found === undefined) helpers.set(name, found = attribute(helper!, name));
   return found;
 }
 
-/** What an exception says: its class, its message, its traceback. @throws {NativeCallError} where that fails. */
+/** An exception's class, message and traceback. @throws {NativeCallError} if Python cannot describe it. */
 function described(error: Address, trace: Address): readonly string[] {
   return withReference(called(helping("describe"), [error, trace].map(shared), "describe"), textIn).split("\0");
 }
 
-/** The error of what was raised, which Python no longer holds. */
+/** The error for the exception that Python has raised, which this clears. */
 function raised(fn: string, doing: string): NativeCallError {
   const { PyErr_Fetch, PyErr_NormalizeException, Py_DecRef } = cpython();
   const [type, value, trace] = Array.from({ length: 3 }, () => new BigUint64Array(1));

@@ -15,26 +15,26 @@ export const checks: Checks = new Checks(API);
 
 const HINT = "Install Python's shared library (apt install libpython3.11), or pass the folder of a venv as home.";
 
-/** The minor versions of Python 3 that are looked for, the newest first. */
+/** The minor versions of Python 3 that are supported, the newest first. */
 const MINORS = [14, 13, 12, 11, 10, 9];
 
-/** Extension modules, NumPy's too, find Python's functions among those of the whole process. */
+/** Extension modules, such as NumPy's, look for Python's functions in the process's global scope. */
 const openGlobally: Link = (path, symbols) => {
   libc().dlopen?.(cString(path), RTLD_NOW | RTLD_GLOBAL);
   return Deno.dlopen(path, symbols).symbols;
 };
 
-/** A Python on the disk: a venv, or what one is made of. */
+/** A Python on the disk: a venv, or an installation. */
 export interface Installation {
   /** Its folder, with `bin/python3` in it. */
   readonly folder: string;
-  /** The folder that Python itself lies in. For a venv that is another one. */
+  /** The folder of the installation, which for a venv is another one. */
   readonly base: string;
   /** The minor version that a venv is for. */
   readonly minor?: number;
 }
 
-/** The Python at a folder, by the pyvenv.cfg that a venv has. */
+/** The Python in a folder, according to its pyvenv.cfg if it is a venv. */
 export function installationAt(folder: string): Installation {
   const config = textOf(`${folder}/pyvenv.cfg`);
   const said = (name: string) => new RegExp(`^${name}\\s*=\\s*(.+?)\\s*$`, "m").exec(config)?.[1];
@@ -47,7 +47,7 @@ export function installationAt(folder: string): Installation {
   };
 }
 
-/** Where the library of a Python may be; of any Python, if none is given. */
+/** Names and paths under which to look for the library of a Python; of any Python, if none is given. */
 function candidatesFor(of: Installation | undefined): string[] {
   const minors = of?.minor === undefined ? MINORS : [of.minor];
   const names = minors.map((minor) => `libpython3.${minor}.so.1.0`);
@@ -57,21 +57,21 @@ function candidatesFor(of: Installation | undefined): string[] {
   return of.minor === undefined ? own : [...own, ...names];
 }
 
-/** The Python that is opened by default: the venv of the environment. Undefined for that of the library itself. */
+/** The venv of the environment, which is opened by default. Undefined without one: the library's own installation. */
 export function defaultInstallation(): Installation | undefined {
   const folder = environment("VIRTUAL_ENV");
   return folder === undefined ? undefined : installationAt(folder);
 }
 
-/** What of Python is here, without starting it: its library stays apart, and nothing is initialized. */
+/** A Python that was found but not initialized. */
 export interface Found {
   readonly version: string;
   readonly installation: Installation;
-  /** Those of these modules that it can import, by their folders. */
+  /** Those of the modules in question whose folders are there. */
   readonly modules: readonly string[];
 }
 
-/** @throws {LibraryNotFoundError} if there is no library. */
+/** Looks for a Python and modules without starting it. @throws {LibraryNotFoundError} if there is no library. */
 export function lookAtPython(modules: readonly string[]): Found {
   const { Py_GetVersion } = SYMBOLS;
   const of = defaultInstallation();
@@ -92,14 +92,14 @@ export function lookAtPython(modules: readonly string[]): Found {
 /** A Python library that is open. */
 export interface OpenLibrary {
   readonly functions: CPython;
-  /** What it was opened by. */
+  /** The name or path that opened it. */
   readonly path: string;
   /** Its version: `"3.11.2"`. */
   readonly version: string;
   readonly minor: number;
 }
 
-/** @throws {LibraryNotFoundError} if it is not there. @throws {InteropError} for a version that is not supported. */
+/** @throws {LibraryNotFoundError} if there is no library. @throws {InteropError} for a version that is not supported. */
 export function openLibrary(library: string | undefined, of: Installation | undefined): OpenLibrary {
   const candidates = library === undefined ? candidatesFor(of) : [library];
   const functions = keptLibrary<CPython>({ api: API, candidates, symbols: SYMBOLS, hint: HINT, link: openGlobally })();
@@ -112,14 +112,14 @@ export function openLibrary(library: string | undefined, of: Installation | unde
   throw new InteropError(`samepage needs Python 3.9 or newer, with its GIL, and this is ${said}.`, fields);
 }
 
-/** The Python that a library is a part of. */
+/** The installation that a library belongs to. */
 export function installationOf({ path }: Pick<OpenLibrary, "path">): Installation {
   const file = fileOf(path, "Py_GetVersion") ?? path;
   const folder = /^(.*?)\/lib(64)?\//.exec(file)?.[1] || "/usr"; // /lib is /usr/lib
   return { folder, base: folder };
 }
 
-/** Without its modules, Python would end the process at its start. @throws {InteropError} if they are not there. */
+/** Python without its modules ends the process when it starts. @throws {InteropError} if they are missing. */
 export function assertWhole({ base, folder }: Installation, { minor, version }: OpenLibrary): void {
   const places = ["lib", "lib64"].map((lib) => `${base}/${lib}/python3.${minor}/os.py`);
   if (places.some((place) => textOf(place) !== "")) return;

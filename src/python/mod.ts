@@ -1,5 +1,5 @@
 /**
- * Python in this process: NumPy's, PyTorch's, CuPy's and JAX's arrays over samepage's memory, and the other way round.
+ * Python in this process: arrays of NumPy, PyTorch, CuPy and JAX over samepage's memory, and tensors over theirs.
  *
  * @module
  */

@@ -28,7 +28,7 @@ import {
 } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
 
-/** What Python is given: plain values, which are copied, and its own objects. */
+/** A value to pass to Python: a plain value, which is copied, or one of Python's objects. */
 export type PythonArgument =
   | PythonObject
   | null
@@ -42,8 +42,8 @@ export type PythonArgument =
   | { readonly [name: string]: PythonArgument };
 
 /**
- * What Python returns: plain values, which are copied, and a {@link PythonObject} for anything else. An integer beyond 2^53
- * is a bigint.
+ * A value that Python returns: a plain value, which is copied, or a {@link PythonObject} for anything else. An integer
+ * beyond 2^53 is a bigint.
  */
 export type PythonValue =
   | PythonObject
@@ -57,16 +57,16 @@ export type PythonValue =
   | { [name: string]: PythonValue };
 
 /**
- * A reference to a Python object: a module, a function, an array. What `python.run`, `python.import` and `call` return
- * where it is not a plain value. Dispose it to drop the reference.
+ * A reference to a Python object: a module, a function, an array. `python.run`, `python.import` and `call` return one for
+ * anything that is not a plain value. Dispose it to drop the reference.
  */
 export class PythonObject extends Printed implements Disposable {
   readonly #address: Address;
   readonly #isMade = true;
-  /** Its end of life. */
+  /** The reference's end of life. */
   readonly resource: Resource;
 
-  /** Takes a reference over. @internal */
+  /** Takes over a reference. @internal */
   constructor(address: Address) {
     super();
     this.#address = address;
@@ -86,8 +86,7 @@ export class PythonObject extends Printed implements Disposable {
   }
 
   /**
-   * Calls a method, or a function of a module. Other threads of Python's run meanwhile only as Python lets them; this one
-   * waits.
+   * Calls a method, or a function of a module, and blocks this thread until it returns.
    *
    * @throws {PythonError} if it raises an exception.
    * @throws {ArgumentError} for an argument that Python has no value for.
@@ -108,11 +107,11 @@ export class PythonObject extends Printed implements Disposable {
   }
 
   /**
-   * The same on a thread of Python's own, while the event loop goes on. It ends with the process, and not before. What a
+   * {@link call} on a thread that Python starts, while the event loop goes on. A call in progress cannot be cancelled. What a
    * library keeps for each thread, such as a current device, is that thread's.
    *
    * @throws like {@link call}, as a rejection.
-   * @throws {InteropError} where other code of this thread keeps Python to itself, as a rejection.
+   * @throws {InteropError} if other code holds Python's GIL on this thread, as a rejection.
    */
   async callAsync<R extends PythonValue = PythonValue>(name: string, ...args: readonly PythonArgument[]): Promise<R> {
     checks.assertText(name, "name");
@@ -139,7 +138,7 @@ export class PythonObject extends Printed implements Disposable {
     return `${this.resource.name} of class ${holding(() => nameOfClass(this.#address))}`;
   }
 
-  /** Gives the reference back. Idempotent. */
+  /** Drops the reference. Idempotent. */
   [Symbol.dispose](): void {
     unregister(this.resource);
     this.resource.dispose();
@@ -160,13 +159,13 @@ function endOf(address: Address): Undo {
   return undo;
 }
 
-/** Lists may be nested so deeply; where one holds itself, they are without an end. */
+/** The limit of nested lists, because a list that holds itself has no end. */
 const DEEPEST = 100;
 
 const REMEDY =
   "Pass numbers, texts, booleans, null, bigints, Uint8Arrays, arrays and plain objects of these, and Python's objects; a tensor by python.toArray().";
 
-/** New references to what Python makes of values. `name` is what messages call each. */
+/** New references to Python's objects for values. `name` returns each value's name in messages. */
 export function referencesTo(values: readonly unknown[], name: (i: number) => string): Address[] {
   const references: Address[] = [];
   return allOrNothing("passing values", () => {
@@ -175,7 +174,7 @@ export function referencesTo(values: readonly unknown[], name: (i: number) => st
   }, [() => references.forEach((reference) => cpython().Py_DecRef(reference))]);
 }
 
-/** A new reference to what Python makes of a value. @throws {ArgumentError} for what Python has no value for. */
+/** A new reference to Python's object for a value. @throws {ArgumentError} if Python has none. */
 function toPython(value: unknown, argument: string, depth = 0): Address {
   const py = cpython();
   if (depth > DEEPEST) throw checks.wrong(outermost(argument), "it is nested too deeply, or holds itself.");
@@ -252,12 +251,12 @@ function kindOf(object: Address): Kind | undefined {
   const { PyObject_Type, PySequence_GetItem } = cpython();
   kinds ??= new Map(KINDS.map((kind, i) => {
     const type = newReference(PySequence_GetItem(helping("types"), BigInt(i)), "PySequence_GetItem");
-    return [withReference(type, (type) => type), kind]; // they live as long as Python
+    return [withReference(type, (type) => type), kind]; // the classes live as long as Python
   }));
   return withReference(newReference(PyObject_Type(object), "PyObject_Type"), (type) => kinds!.get(type));
 }
 
-/** The value of a new reference, which it takes over. */
+/** The value of a new reference, which this takes over. */
 export function taken(object: Address, depth = 0): PythonValue {
   return withReference(object, () => {
     const kind = kindOf(object);
@@ -271,7 +270,7 @@ export function taken(object: Address, depth = 0): PythonValue {
 
 const overflow = new Int32Array(1);
 
-/** The number of an int that has one in 53 bits. */
+/** The number of an `int` below 2^53. */
 export function numberIn(object: Address): number {
   return Number(cpython().PyLong_AsLongLongAndOverflow(object, overflow));
 }
@@ -320,18 +319,18 @@ function itemsOf(object: Address, depth: number): PythonValue[] {
   }, [() => items.forEach(disposeAll)]);
 }
 
-/** Disposes values that are not returned, because a later one failed. */
+/** Disposes values that will not be returned, because a later one failed. */
 function disposeAll(value: PythonValue): void {
   if (value instanceof PythonObject) value[Symbol.dispose]();
   else if (typeof value === "object" && value !== null) Object.values(value).forEach(disposeAll);
 }
 
-/** Runs a Python call on a thread of its own. `name` is what messages call it;
- * `prepare` returns new references: the function, and its arguments. */
+/** Runs a Python call on a thread of its own. `name` is its name in messages; `prepare` returns new references: the function,
+ * and the tuple of its arguments. */
 export async function onThread(name: string, prepare: () => Address[]): Promise<PythonValue> {
   assertThreadsRun("threading");
   const undo: Undo = [];
-  const words = new CallbackWords(1, undo); // the thread writes the first byte once it is through
+  const words = new CallbackWords(1, undo); // the thread writes the first byte when it has finished
   const { done, box } = allOrNothing("starting a thread", () => {
     return holding(() => {
       const { PyMemoryView_FromMemory, Py_DecRef } = cpython();

@@ -33,11 +33,11 @@ import { onThread, type PythonArgument, PythonObject, type PythonValue, referenc
 
 /** Options of {@link Python.open}. */
 export interface PythonOptions {
-  /** Its shared library, a name or a path; by default that of `home`, else the newest of 3.9 and later. */
+  /** The name or path of its shared library; by default that of `home`, else the newest one from 3.9 to 3.14. */
   readonly library?: string;
   /** The folder of a venv, or of an installation; by default the venv that VIRTUAL_ENV names, else the library's own. */
   readonly home?: string;
-  /** Folders in which modules are looked for first. */
+  /** Folders that are searched first for modules. */
   readonly path?: readonly string[];
 }
 
@@ -47,11 +47,11 @@ const OPTIONS: Names<PythonOptions> = { library: true, home: true, path: true };
 let opened: Python | undefined;
 
 /**
- * CPython in this process, for its arrays: NumPy, PyTorch, CuPy and JAX use samepage's memory in place, and samepage
+ * CPython in this process, for its arrays: NumPy, PyTorch, CuPy and JAX use samepage's memory in place, and samepage uses
  * theirs.
  *
- * There is one in a process, for as long as it lasts: its libraries cannot start twice. It has no handlers of signals. Its
- * own threads run whenever no samepage call does.
+ * A process has one interpreter, which ends with the process, because its libraries cannot start twice. It installs no signal
+ * handlers. Its own threads run while no samepage call runs Python.
  *
  * @example
  * ```ts
@@ -64,9 +64,9 @@ let opened: Python | undefined;
 export class Python extends Printed {
   /** Its version: `"3.11.2"`. */
   readonly version: string;
-  /** What its library was opened by. */
+  /** The name or path that opened its library. */
   readonly library: string;
-  /** The folder that it is installed in, or its venv: `sys.prefix`. */
+  /** The folder of its installation or venv: `sys.prefix`. */
   readonly home: string;
 
   private constructor({ version, path: library }: OpenLibrary, home: string) {
@@ -75,13 +75,13 @@ export class Python extends Printed {
   }
 
   /**
-   * Opens it, which takes 20 ms the first time. A second call returns the same.
+   * Opens the interpreter, which takes 20 ms the first time. A second call returns the same object.
    *
-   * Where other code of this thread has initialized Python already, that is it. Such code may keep Python's GIL: then
-   * nothing runs Python on other threads, and functions that end with `Async` are refused.
+   * If other code of this thread has initialized Python already, samepage uses that interpreter. Such code may hold the GIL:
+   * then no other thread runs Python, and functions whose names end with `Async` throw.
    *
-   * @throws {LibraryNotFoundError} if there is none.
-   * @throws {ArgumentError} for options that are wrong, and a second call for another Python.
+   * @throws {LibraryNotFoundError} if there is no Python.
+   * @throws {ArgumentError} for wrong options, and a second call for another Python.
    * @throws {InteropError} in a Worker, for a version before 3.9, and an installation without its modules.
    * @throws {PythonError} if it does not start.
    */
@@ -115,13 +115,13 @@ export class Python extends Printed {
   }
 
   /**
-   * Runs statements as those of `__main__`, and returns the value of the last one if it is an expression. Names that they
-   * assign stay there for the next call.
+   * Runs statements in `__main__`, and returns the value of the last one if it is an expression. Names that they assign stay
+   * there for the next call.
    *
-   * @param code as in a file
-   * @param values names that it finds besides, until it is over
-   * @throws {PythonError} if it raises an exception.
-   * @throws {ArgumentError} for a value that Python has none for.
+   * @param code statements as in a file
+   * @param values variables of the statements, removed after the call
+   * @throws {PythonError} if the statements raise an exception.
+   * @throws {ArgumentError} for a value without a counterpart in Python.
    *
    * @example
    * ```ts
@@ -137,11 +137,11 @@ export class Python extends Printed {
   }
 
   /**
-   * The same on a thread of Python's own, while the event loop goes on. Two at a time have their values by different names:
-   * `__main__` is the same for both.
+   * {@link run} on a thread that Python starts, while the event loop goes on. Two runs at a time share `__main__`: give their
+   * values different names.
    *
    * @throws like {@link run}, as a rejection.
-   * @throws {InteropError} where other code of this thread keeps Python to itself, as a rejection.
+   * @throws {InteropError} if other code holds Python's GIL on this thread, as a rejection.
    *
    * @example
    * ```ts
@@ -162,7 +162,8 @@ export class Python extends Printed {
   }
 
   /**
-   * A module. Large ones take seconds the first time: `await python.runAsync("import torch")` does that elsewhere.
+   * Imports a module. A large one takes seconds the first time: `await python.runAsync("import torch")` imports it on another
+   * thread.
    *
    * @throws {PythonError} if it cannot be imported.
    */
@@ -177,15 +178,15 @@ export class Python extends Printed {
   }
 
   /**
-   * An array over a tensor's bytes, in place, by DLPack. The bytes are lent until Python has no reference to it, nor to a
-   * view of it: dispose this, and delete what Python keeps.
+   * An array over a tensor's bytes, in place, by DLPack. The bytes are lent until Python has no reference to the array or to a
+   * view of it: dispose the result, and delete what Python keeps.
    *
-   * On a GPU the library's current stream waits for our work, and our next use waits for what it has submitted by then.
+   * On a GPU the library's current stream waits for our work, and our next use waits for what that stream has by then.
    *
-   * @param library the one that the array belongs to, which has to be installed
-   * @throws {PythonError} if it is not there, or takes no such tensor.
+   * @param library the library of the array, which has to be installed
+   * @throws {PythonError} if the library is missing, or refuses the tensor.
    * @throws {ArgumentError} for memory that DLPack has no device for.
-   * @throws {AccessError} if the bytes are lent, or may not be used so.
+   * @throws {AccessError} if the bytes are lent, or the tensor does not allow the access.
    *
    * @example
    * ```ts ignore
@@ -209,11 +210,11 @@ export class Python extends Printed {
    * A tensor over the memory of an array, in place: by DLPack, else by Python's buffer protocol (bytes, bytearray,
    * array.array, memoryview). It keeps the array alive until it ends, after all work.
    *
-   * @param array an array, or the address of its `PyObject`, by other code that holds it
-   * @throws {PythonError} for what is neither, and what its library does not lend.
-   * @throws {LayoutError} for no elements, strides below zero, and elements that there is no dtype for.
-   * @throws {ArgumentError} for a device that none of the contexts is for.
-   * @throws {AccessError} for writing what may only be read.
+   * @param array an array, or the address of a `PyObject` that other code holds
+   * @throws {PythonError} for an object without DLPack and a buffer, and one that its library does not lend.
+   * @throws {LayoutError} for an empty array, negative strides, and elements without a dtype.
+   * @throws {ArgumentError} for a device without a context among `contexts`.
+   * @throws {AccessError} for write access to read-only memory.
    *
    * @example
    * ```ts
@@ -236,7 +237,7 @@ export class Python extends Printed {
   }
 }
 
-/** A Worker may be ended between two calls, with the GIL in its hands: then nothing could ever run Python again. */
+/** A Worker may be terminated while it holds the GIL: then nothing could ever run Python again. */
 function assertNoWorker(): void {
   if (!("WorkerGlobalScope" in globalThis)) return;
   throw new InteropError("Python cannot be opened in a Worker, which may be ended in the middle of its calls.", {
@@ -253,9 +254,9 @@ function initialize(library: OpenLibrary, installation: Installation): void {
     throw checks.wrong("home", `${shown(folder)} is for Python 3.${minor}, and the library is ${library.version}.`);
   }
   assertWhole(installation, library);
-  // By this name Python finds its modules, and the pyvenv.cfg of a venv.
+  // Python looks for its modules, and a venv's pyvenv.cfg, beside this program.
   Py_SetProgramName(wideString(`${folder}/bin/python3`));
-  Py_InitializeEx(0); // without handlers of signals
+  Py_InitializeEx(0); // without signal handlers
   PyEval_SaveThread(); // this thread takes the GIL for each call
 }
 
@@ -263,7 +264,7 @@ function wideString(text: string): Uint32Array<ArrayBuffer> {
   return Uint32Array.from([...text, "\0"], (character) => character.codePointAt(0)!);
 }
 
-/** Adds the folders, and returns that of the installation. */
+/** Adds the folders to `sys.path`, and returns `sys.prefix`. */
 function settled(home: string | undefined, path: readonly string[]): string {
   const args = referencesTo([home, path], (i) => ["home", "path"][i]);
   const prefix = taken(called(helping("settle"), args, "settle"));

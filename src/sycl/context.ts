@@ -51,7 +51,7 @@ export class SyclContext extends OneDeviceContext<SyclDevice, SyclNativeContext>
   /**
    * Opens a device: the first GPU that fits the choice, else the first device that fits.
    *
-   * @throws {LibraryNotFoundError} if DPCTL or SYCL is not there.
+   * @throws {LibraryNotFoundError} if there is no DPCTL or no SYCL.
    * @throws {ArgumentError} if no device fits; the hint lists the devices.
    * @throws {NativeCallError} if SYCL refuses the device.
    *
@@ -86,10 +86,11 @@ export class SyclContext extends OneDeviceContext<SyclDevice, SyclNativeContext>
   }
 
   /**
-   * Builds a program of OpenCL C, a string, or of SPIR-V for kernels, its bytes.
+   * Builds a program.
    *
-   * @throws {ArgumentError} for anything else, and unknown options.
-   * @throws {NativeCallError} if it does not build.
+   * @param code OpenCL C as a string, or SPIR-V for kernels as bytes
+   * @throws {ArgumentError} for any other code, and unknown options.
+   * @throws {NativeCallError} if the program does not build.
    */
   program(code: string | Uint8Array<ArrayBuffer>, options: SyclProgramOptions = {}): SyclProgram {
     return new SyclProgram(this, code, options);

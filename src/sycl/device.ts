@@ -22,7 +22,7 @@ export interface SyclDevice {
   readonly vendor: string;
   /** Its platform's name. */
   readonly platform: string;
-  /** What runs its commands. */
+  /** The API that runs its commands. */
   readonly backend: SyclBackend;
   /** Its kind. */
   readonly type: SyclDeviceType;
@@ -48,7 +48,7 @@ export interface SyclDeviceChoice {
   readonly platform?: string;
   /** Part of the device's name. */
   readonly device?: string;
-  /** What runs its commands. */
+  /** The API that runs its commands. */
   readonly backend?: SyclBackend;
   /** The kind of device. */
   readonly type?: SyclDeviceType;
@@ -84,7 +84,7 @@ const TYPES: ReadonlyMap<number, SyclDeviceType> = new Map([
 /**
  * Every device of every platform, in SYCL's order; empty if there is no driver.
  *
- * @throws {LibraryNotFoundError} if DPCTL or SYCL is not there.
+ * @throws {LibraryNotFoundError} if there is no DPCTL or no SYCL.
  * @throws {NativeCallError} if SYCL cannot list them.
  *
  * @example

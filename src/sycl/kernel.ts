@@ -14,7 +14,7 @@ import type { SyclTensor } from "./usm.ts";
 /** A kernel argument: a tensor for a pointer, a number or a bigint for a number, or its bytes. */
 export type SyclKernelArgument = SyclTensor | number | bigint | ArrayBufferView<ArrayBuffer>;
 
-/** How many work-items of a kernel run. */
+/** The number of work-items to run. */
 export interface SyclRange {
   /** The work-items along each of 1 to 3 dimensions. */
   readonly items: readonly number[];
@@ -57,7 +57,7 @@ export class SyclKernel
   readonly #call: Call<SyclLane>;
   readonly #callInGroups: Call<SyclLane>;
 
-  /** Made by `program.kernel()`; takes the undo list over. */
+  /** Made by `program.kernel()`; takes over the undo list. */
   constructor(
     program: SyclProgram,
     name: string,
@@ -79,7 +79,7 @@ export class SyclKernel
     this.#callInGroups = command(IN_GROUPS, (lane) => this.#submit(lane, this.#group));
   }
 
-  /** Takes the sizes. Returns the command that runs so many. */
+  /** Takes the sizes. Returns the command that launches them. */
   protected override take(range: SyclRange): Call<SyclLane> {
     const { items, groupSize } = rangeIn(range, "items", RANGE, this.launch);
     this.#items.take(items);

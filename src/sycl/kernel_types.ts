@@ -73,7 +73,7 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
   throw checks.wrong(argument, `"${shown(type)}" is not a type that DPCTL passes.`, hint);
 }
 
-/** What a launch reads: addresses of the values, or the pointers themselves, and their types. */
+/** The arrays that a launch reads: an address for each value, or the pointer itself, and the types. */
 export class KernelArguments extends Arguments<SyclContext, SyclTensor> {
   /** The array of `void *`. */
   readonly values: Address;

@@ -12,7 +12,7 @@ import { failed, made, sycl, syclWait } from "./library.ts";
 /** The code for a refused command: DPCTL returns no event, and keeps no code. */
 const NO_EVENT = -1;
 
-/** This many new commands trigger a search for finished ones. */
+/** The number of new commands after which finished ones are looked for. */
 const SWEEP = 64;
 
 interface Submitted {
@@ -31,7 +31,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
   #over = 0;
   #sweepAt = SWEEP;
 
-  /** A lane without commands. */
+  /** Makes the queue. */
   constructor({ native, deviceRef }: SyclContext, report: LineEvents) {
     this.handle = made(sycl().DPCTLQueue_Create(native.handle, deviceRef, NULL, DPCTL_IN_ORDER), "DPCTLQueue_Create");
     this.#report = report;
@@ -44,7 +44,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
     return event === 0n ? NO_EVENT : 0;
   }
 
-  /** The driver accepted a call. */
+  /** Records that the driver accepted a command. */
   submitted(mark: number, fn: string): void {
     this.#events.push({ event: this.#pending, fn });
     ledger.add("sycl.event");
@@ -81,7 +81,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
     if (event !== undefined) sycl().DPCTLEvent_WaitAndThrow(event);
   }
 
-  /** The same on another thread, which has an event of its own. */
+  /** Waits for a mark on another thread, which has a copy of the event, because this one may delete it. */
   async waitElsewhere(mark: number): Promise<void> {
     const event = this.eventAt(mark);
     if (event === undefined) return;
@@ -93,7 +93,7 @@ export class SyclLane implements WaitingLane<SyclLane> {
     }
   }
 
-  /** Has the next command wait for a mark of another lane of the context. */
+  /** Makes the next command wait for a mark of another lane of the context. */
   waitFor(of: SyclLane, mark: number): boolean {
     const event = of.eventAt(mark);
     if (event === undefined) return true;
@@ -128,7 +128,7 @@ function workError(submitter: string): NativeCallError {
   return new NativeCallError(`Work submitted by ${submitter} failed.`, { api: "sycl", fn, hint });
 }
 
-/** A command by the event that DPCTL returns. */
+/** A command whose function returns an event. */
 export function command(fn: string, submit: (lane: SyclLane) => DPCTLSyclEventRef, blocks = false): Call<SyclLane> {
   return { fn, blocks, call: (lane) => lane.took(submit(lane)) };
 }

@@ -77,7 +77,7 @@ export const made: Made = madeOf(
   (handle) => handle === 0n ? -1 : 0,
 );
 
-/** Uses an object that `fn` has made, and deletes it. @throws {NativeCallError} for null. */
+/** Uses an object that `fn` made, and deletes it. @throws {NativeCallError} for null. */
 export function using<H extends bigint, T>(
   object: H,
   fn: string,
@@ -92,7 +92,7 @@ export function using<H extends bigint, T>(
   }
 }
 
-/** A string that a function made; frees the original. @throws {NativeCallError} for null. */
+/** The text of a string that a function made, which this frees. @throws {NativeCallError} for null. */
 export function taken(text: Address, fn: string): string {
   return using(text, fn, sycl().DPCTLCString_Delete, (at) => textAt(at)!);
 }

@@ -42,7 +42,7 @@ export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): SyclNativ
   });
 }
 
-/** The same over an OpenCL context, which is held meanwhile: SYCL takes no reference to a `cl_context`. */
+/** Creates a context over an OpenCL context, which is held, because SYCL takes no reference to a `cl_context`. */
 export function contextOver({ usm, handle }: SyclOn, undo: Undo): SyclNativeContext {
   const { make_context, operator_new, operator_delete } = syclNative();
   return heldBy(undo, [usm.hold()], () =>

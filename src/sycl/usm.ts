@@ -24,13 +24,13 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
   [DPCTL_USM_SHARED, "shared"],
 ]);
 
-/** Unified shared memory, or host memory if the device uses that. Its handle is its address. */
+/** Unified shared memory, or host memory that the device uses in place. Its handle is its address. */
 export class SyclTensor extends UnifiedTensor {
-  /** Its target. */
+  /** The memory that it belongs to. */
   declare readonly target: SyclUsm;
 }
 
-/** What programs map tensors to. */
+/** The target of maps, as programs name it. */
 export const SYCL_USM = { tensors: SyclTensor, title: "sycl.usm" } as const;
 
 /**
@@ -40,7 +40,7 @@ export const SYCL_USM = { tensors: SyclTensor, title: "sycl.usm" } as const;
 export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   /** The kind of memory. */
   override readonly kind = "sycl.usm";
-  /** What it exports to the host, and imports from it. */
+  /** Exports unified memory to the host at its own address, and imports host memory if the device uses that in place. */
   override readonly ports: Memory<SyclTensor, Address>;
   /** Its tensors. For mappers. */
   override readonly tensors: UnifiedTensors<SyclTensor> = SYCL_USM.tensors;
@@ -116,7 +116,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   }
 }
 
-/** Maps host memory back that was mapped here. */
+/** The offer to the host of host memory that was mapped here. */
 function systemOf(usm: SyclUsm): Offer {
   const refuse = ({ allocation: { block } }: ByteRange) =>
     block.kind === usm.home.kind ? { reason: `it is unified memory of ${usm.context.name}.` } : undefined;
@@ -126,7 +126,7 @@ function systemOf(usm: SyclUsm): Offer {
 type Pattern = number | bigint | Uint8Array<ArrayBuffer>;
 type Fill = (queue: DPCTLSyclQueueRef, at: Address, pattern: Pattern, count: bigint) => DPCTLSyclEventRef;
 
-/** By the pattern's size: the function that fills with it, and how it takes the pattern. */
+/** By the pattern's size: the function that fills with it, and the pattern as that function takes it. */
 const FILLERS: ReadonlyMap<number, readonly [keyof Sycl & `DPCTLQueue_Fill${number}`, (at: DataView) => Pattern]> =
   new Map([
     [1, ["DPCTLQueue_Fill8", (at) => at.getUint8(0)]],

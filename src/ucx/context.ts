@@ -17,7 +17,7 @@ import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { check, checks, made, ucp } from "./library.ts";
+import { check, checks, made, ucp, ucxError } from "./library.ts";
 import { placeOf } from "./place.ts";
 import { UcxRemote } from "./remote.ts";
 import { LONGEST_NOTICE } from "./ring/link.ts";
@@ -119,7 +119,7 @@ export class UcxContext extends NativeObject {
     };
     for (const device of options.devices ?? []) assertDevice(device);
     return allOrNothing("opening UCX", (undo) => {
-      const handle = opened(settings);
+      const handle = openedBy(settings);
       const cleanUp = counted("ucx.context", () => ucp().ucp_cleanup(handle));
       const own: { worker?: UcpWorker } = {};
       undo.push(() => own.worker?.stays || cleanUp());
@@ -218,12 +218,28 @@ export function opened(settings: Readonly<Record<string, string>>): UcpContextH 
   });
 }
 
+/** The same, with an error that names the transports where UCX finds none of them. */
+function openedBy(settings: Parameters<typeof opened>[0]): UcpContextH {
+  try {
+    return opened(settings);
+  } catch (cause) {
+    if (settings.TLS === undefined || !isWithoutDevice(cause)) throw cause;
+    const found = `UCX finds no ${settings.TLS.replaceAll(",", ", no ")} on this machine.`;
+    const hint = `${found} UcxContext.open() without options takes all transports that it has.`;
+    throw ucxError(UCS_ERR_NO_DEVICE, "ucp_init_version", { cause, hint });
+  }
+}
+
+function isWithoutDevice(error: unknown): boolean {
+  return error instanceof NativeCallError && error.code === UCS_ERR_NO_DEVICE;
+}
+
 /** UCX passes over devices that it does not find, and would share with this machine alone. */
 function assertDevice(device: string): void {
   try {
     ucp().ucp_cleanup(opened({ TLS: NETWORK, NET_DEVICES: device }));
   } catch (error) {
-    if (!(error instanceof NativeCallError && error.code === UCS_ERR_NO_DEVICE)) throw error;
+    if (!isWithoutDevice(error)) throw error;
     const hint = "Name one that `ip link` or `ucx_info -d` lists, such as eth0 or mlx5_0:1.";
     throw checks.wrong("devices", `UCX finds no ${device} on this machine.`, hint);
   }

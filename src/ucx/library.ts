@@ -44,12 +44,8 @@ export const ucp: () => UCP = keptLibrary<UCP>({
 
 const HINTS: ReadonlyMap<number, string> = new Map([
   [
-    status.UCS_ERR_NO_DEVICE,
-    "No transport is left: UcxContext.open() without options takes all that this machine has.",
-  ],
-  [
     status.UCS_ERR_UNREACHABLE,
-    "Both sides need a transport in common. The other side listens on its loopback device unless it passes devices.",
+    "Both sides need a transport in common. Each has its loopback device alone, unless it passes devices.",
   ],
   [status.UCS_ERR_CANCELED, "The other side did not reply in time, or this side has ended the connection."],
   [status.UCS_ERR_TIMED_OUT, "The other side hangs, or its event loop does not turn: connect to it again."],

@@ -8,7 +8,7 @@ import { Tensor } from "../core/tensors/tensor.ts";
 import { check, checks, made, ucp } from "./library.ts";
 import { isDense } from "./ticket.ts";
 
-const REMEDY = "Map it to the host, or copy it there by a queue: UCX has no transport for memory of devices here.";
+const REMEDY = "Map it to the host, or copy it there by a queue: what goes over UCX is memory that the CPU sees.";
 
 /** Where a tensor's bytes lie. @throws {ArgumentError} for anything but elements without gaps that the CPU sees. */
 export function placeOf(given: Tensor, argument: string): { readonly address: Address; readonly byteLength: number } {

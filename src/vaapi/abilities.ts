@@ -13,7 +13,7 @@ import { textAt } from "../core/native/text.ts";
 import type { Address } from "../../ffi/address.ts";
 import { check, libva, structOf } from "./library.ts";
 
-/** What a driver can do to surfaces: decode or encode a codec, or process video. */
+/** One of a driver's operations on surfaces: to decode or encode a codec, or to process video. */
 export interface VaapiConfig {
   /** The codec and its profile: `"VAProfileH264Main"`; `"VAProfileNone"` without a codec. */
   readonly profile: string;
@@ -21,15 +21,15 @@ export interface VaapiConfig {
   readonly entrypoint: string;
   /** The kinds of surfaces: `"YUV420"`, `"RGB32"`. */
   readonly rtFormats: readonly string[];
-  /** The formats of surfaces, as VA-API calls them: `"NV12"`. */
+  /** The formats of surfaces, by VA-API's names: `"NV12"`. */
   readonly fourccs: readonly string[];
   /** The memory of surfaces: `"VA"` is the driver's own, `"DRM_PRIME_2"` is shared by fds. */
   readonly memoryTypes: readonly string[];
-  /** The smallest and the largest surface, in pixels; undefined where the driver does not report it. */
+  /** The smallest and the largest width in pixels; undefined if the driver does not report it. */
   readonly width: { readonly min: number | undefined; readonly max: number | undefined };
-  /** The same for its height. */
+  /** The smallest and the largest height in pixels; undefined if the driver does not report it. */
   readonly height: { readonly min: number | undefined; readonly max: number | undefined };
-  /** Why the driver lists it but does not describe it; undefined if it does. */
+  /** The driver's reason, if it lists the configuration but does not describe it. */
   readonly refused: string | undefined;
 }
 

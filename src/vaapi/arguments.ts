@@ -5,7 +5,7 @@ import type { VaapiBase } from "./base.ts";
 import type { Display } from "./display.ts";
 import { checks } from "./library.ts";
 
-/** The most surfaces of a pool: no decoder keeps more pictures. */
+/** The limit of surfaces in a pool: no decoder keeps more pictures. */
 const MOST_SURFACES = 256;
 
 /** Checks the picture of a surface. @throws {ArgumentError} if the driver has no such surface. */

@@ -6,7 +6,7 @@ import type { Resource } from "../core/life/resource.ts";
 import type { Display } from "./display.ts";
 import type { VaapiTensor } from "./tensor.ts";
 
-/** A context, as its parts know it. */
+/** The members of a context that its parts use. */
 export interface VaapiBase extends MemoryTarget<VaapiTensor> {
   /** Its name, for messages. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface VaapiBase extends MemoryTarget<VaapiTensor> {
   readonly display: Display;
   /** The line of its calls. */
   readonly line: Line<undefined>;
-  /** Proofs of which surfaces the CPU sees in place. */
+  /** Proofs that the CPU sees surfaces in place. */
   readonly proofs: Proofs<VaapiBase>;
   /** Its end of life. */
   readonly resource: Resource;

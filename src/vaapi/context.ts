@@ -55,7 +55,7 @@ export interface VaapiChoice extends OpenOn {
 
 /** Options of {@link VaapiContext.allocateFrame}. */
 export interface VaapiAllocation {
-  /** The DRM format modifiers of which the driver has to take one; its own choice by default. */
+  /** The DRM format modifiers from which the driver has to choose; any modifier by default. */
   readonly modifiers?: readonly bigint[];
   /** The frame's metadata. */
   readonly metadata?: Metadata;
@@ -65,7 +65,7 @@ export interface VaapiAllocation {
 export interface VaapiExport {
   /** Describes each plane as a picture of its own, or all as one; by default whichever the driver supports. */
   readonly layers?: Layers;
-  /** How the fds will be used; by default as the frame allows. */
+  /** How the fds will be used; the frame's own access by default. */
   readonly access?: Access;
 }
 
@@ -81,8 +81,7 @@ const EXPORT: Names<VaapiExport> = { layers: true, access: true };
 const LAYERS: { readonly [L in Layers]: unknown } = { separate: true, composed: true };
 
 /**
- * A display of VA-API: surfaces, which a GPU decodes, processes and encodes. It is its own target, and its frames are
- * surfaces.
+ * A VA-API display, whose surfaces a GPU decodes, processes and encodes. The context is a target, and its frames are surfaces.
  *
  * @example
  * ```ts ignore
@@ -121,11 +120,11 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
       planes: [],
     }),
   };
-  /** Proofs of which surfaces the CPU sees in place. For mappers. */
+  /** Proofs that the CPU sees surfaces in place. For mappers. */
   readonly proofs: Proofs<VaapiBase>;
-  /** How the CPU gets at its surfaces. For mappers. */
+  /** How the CPU reaches its surfaces. For mappers. */
   readonly images: SurfaceImages;
-  /** What the driver can do, by profile and entrypoint, in its own order. */
+  /** The driver's operations, by profile and entrypoint, in the driver's order. */
   readonly configs: readonly VaapiConfig[];
   /** The formats in which frames can be allocated: the driver has surfaces of them, and samepage knows them. */
   readonly formats: readonly ImageFormat[];
@@ -152,7 +151,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   /**
    * Opens a display on a render node: the given one, or the first that has a driver.
    *
-   * @throws {LibraryNotFoundError} if libva or libva-drm is not there.
+   * @throws {LibraryNotFoundError} if there is no libva or no libva-drm.
    * @throws {ArgumentError} if no node can be used, with the reason for each, and what to do.
    * @throws {NativeCallError} if the node has no driver.
    */
@@ -168,7 +167,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
    * A context on another library's `VADisplay`, which that library has initialized and ends.
    *
    * @param display a live display; a wrong one crashes the process
-   * @throws {ArgumentError} for anything that cannot be one.
+   * @throws {ArgumentError} for anything that cannot be a display.
    */
   static attach(display: bigint): VaapiContext {
     return new VaapiContext(attachedDisplay(checks.handleIn<Address>(display, "display")), []);
@@ -190,7 +189,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
     return this.display.version;
   }
 
-  /** The formats of images, as VA-API calls them: pixels of these are copied to and from surfaces. */
+  /** The formats of images, by VA-API's names: pixels of these are copied to and from surfaces. */
   get imageFourccs(): readonly string[] {
     return [...this.imageFormats.keys()].map(fourccText);
   }
@@ -216,11 +215,11 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   }
 
   /**
-   * Allocates a surface. Its pixels are undefined, and the driver chooses their layout: the frame's `info.modifier`
-   * holds it, if the driver reports it.
+   * Allocates a surface. Its pixels are undefined, and the driver chooses their layout, which `info.modifier` of the frame
+   * holds if the driver reports it.
    *
    * @throws {LayoutError} for a wrong description.
-   * @throws {ArgumentError} for a format or a size of which the driver has no surfaces.
+   * @throws {ArgumentError} for a format or a size that the driver has no surfaces of.
    * @throws {NativeCallError} if the driver refuses.
    */
   allocateFrame(info: FrameInfo, options: VaapiAllocation = {}): Frame<VaapiTensor> {
@@ -230,7 +229,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   }
 
   /**
-   * Makes surfaces that are used again and again.
+   * Makes a pool of surfaces that are reused.
    *
    * @throws like {@link allocateFrame}.
    */
@@ -242,9 +241,9 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
    * Another library's surface, as a frame. It has to outlive the frame. The frame waits for work on the surface.
    *
    * @param surface a `VASurfaceID` of this display, as a number or as a frame's `handle`
-   * @param info its format and size, as its maker knows them; a frame may be a part of a padded surface
-   * @throws {ArgumentError} for anything that cannot be one, and if the driver exports the surface with fewer pixels, or
-   * in another order. If the driver does not export it, this is checked when it is mapped to the host.
+   * @param info the format and size that its maker chose; a frame may be a part of a padded surface
+   * @throws {ArgumentError} for anything that cannot be a surface, and if the driver exports it with fewer pixels, or in
+   * another order. If the driver does not export it, this is checked when it is mapped to the host.
    * @throws {NativeCallError} if the driver does not know the surface.
    */
   attach(surface: number | bigint, info: FrameInfo, options: AttachOptions = {}): Frame<VaapiTensor> {
@@ -252,18 +251,19 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
     return attaching(options, make) as Frame<VaapiTensor>;
   }
 
-  /** A fence for all work that the device has now on a frame's surface. */
+  /** A fence for all work that the device has on a frame's surface now. */
   fence(frame: Frame<VaapiTensor>): Fence {
     return workOn(this.#planesIn(frame)[0].handle);
   }
 
   /**
-   * The memory of a frame, as fds of dma-bufs. You own them: close them. It waits for the device's work on the surface.
-   * `graph.map(frame, dmabuf)` does all that for you.
+   * The memory of a frame, as fds of dma-bufs. You own the fds, and have to close them. The call waits for the device's work
+   * on the surface. `graph.map(frame, dmabuf)` does all that for you.
    *
-   * Do not attach them to `dmabuf` in this process, but map the frame: the two would not know about each other.
+   * Do not attach the fds to `dmabuf` in this process: map the frame instead, so that samepage knows that the bytes are the
+   * same.
    *
-   * @throws {NativeCallError} if the driver does not export it in this form.
+   * @throws {NativeCallError} if the driver does not export the surface in this form.
    */
   exportFds(frame: Frame<VaapiTensor>, options: VaapiExport = {}): PrimeSurface {
     const { layers, access } = optionsIn(options, EXPORT);
@@ -275,12 +275,12 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
     return exportSurface(surface, used, layers);
   }
 
-  /** Why the CPU cannot have it now; undefined if it can. For mappers. */
+  /** Why a surface cannot be shown to the CPU now; undefined if it can. For mappers. */
   refuseShow(source: Described): Reason | undefined {
     return this.resource.state === "live" ? refusePart(source) : { reason: `${this.name} was disposed.` };
   }
 
-  /** A new surface in the place of host memory, until `undo` runs. For mappers. */
+  /** A new surface that stands in for host memory, until `undo` runs. For mappers. */
   newSurface(info: ImageInfo, undo: Undo): { readonly surface: VaapiSurface; readonly allocation: Allocation } {
     const surface = newSurface(this, info, undefined, undo);
     return { surface, allocation: allocationOf(surface).joinUntil(undo) };

@@ -20,9 +20,9 @@ export interface Display {
   readonly version: string | undefined;
   /** The surfaces over another API's memory. */
   readonly imported: Set<number>;
-  /** Surfaces of which an escaped view may exist. They and the display are kept for good. */
+  /** Surfaces that an escaped view may still use. They and the display are kept for good. */
   readonly kept: Set<number>;
-  /** The exporter of its surfaces' dma-bufs, which is one driver. Undefined until a surface was exported. */
+  /** The kernel driver that exports its surfaces' dma-bufs. Undefined until a surface was exported. */
   exporter?: string | undefined;
 }
 
@@ -84,7 +84,7 @@ function initialized(
   owned("vaapi.display", undo, () => {
     if (kept.size === 0) check(libva().vaTerminate(handle), "vaTerminate");
   });
-  libva().vaSetInfoCallback(handle, NULL, null); // else libva logs to stderr what it opens
+  libva().vaSetInfoCallback(handle, NULL, null); // else libva logs to stderr
   if (driver !== undefined) check(libva().vaSetDriverName(handle, cString(driver)), "vaSetDriverName");
   const [major, minor] = [new Int32Array(1), new Int32Array(1)];
   check(libva().vaInitialize(handle, major, minor), "vaInitialize", { hint: DRIVERS });

@@ -7,7 +7,7 @@ export interface VaapiFormat {
   readonly rtFormat: number;
 }
 
-/** The formats that both know. VA-API names bytes in memory order, and has no formats of three bytes per pixel. */
+/** The formats that samepage and VA-API share. VA-API names bytes in memory order, and has no formats of 3 bytes per pixel. */
 export const FORMATS: { readonly [F in ImageFormat]?: VaapiFormat } = {
   GRAY8: { fourcc: va.VA_FOURCC_Y800, rtFormat: va.VA_RT_FORMAT_YUV400 },
   RGBA: { fourcc: va.VA_FOURCC_RGBA, rtFormat: va.VA_RT_FORMAT_RGB32 },

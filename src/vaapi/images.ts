@@ -25,7 +25,7 @@ export interface Shown {
   readonly layouts: readonly Layout[];
   /** The block. */
   readonly allocation: Allocation;
-  /** Copies a written copy back. */
+  /** Copies the pixels back, if they are a copy that was written. */
   readonly giveBack: GiveBack | undefined;
 }
 
@@ -50,7 +50,7 @@ export class SurfaceImages {
     this.#base = base;
   }
 
-  /** Finds out how the driver shows such surfaces to the CPU. */
+  /** Finds out how the driver shows such surfaces to the CPU, by an experiment that runs once. */
   tryToProve(info: ImageInfo): void {
     this.#base.proofs.tryToProve(classOf(info));
   }
@@ -166,7 +166,7 @@ function classOf({ format, modifier }: ImageInfo): MemoryClass<VaapiBase> {
   return known;
 }
 
-/** Tests whether a derived image is the surface itself: while it is mapped, driver and CPU read each other's writes. */
+/** Tests whether a derived image is the surface itself: while it is mapped, driver and CPU have to see each other's writes. */
 function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: string, undo: Undo): Verdict {
   const surface = sampleOf(base, format, modifier, undo);
   const { info } = surface;
@@ -193,7 +193,7 @@ function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: stri
   return verdictOf(isSame() ? undefined : "the CPU did not read what the driver had written", name);
 }
 
-/** A surface with this layout, which the driver chooses by itself or on request. */
+/** A surface with this layout, which is the driver's own choice or requested by its modifier. */
 function sampleOf(base: VaapiBase, format: ImageFormat, modifier: bigint, undo: Undo): VaapiSurface {
   const info = imageInfo({ format, width: SIZE, height: SIZE });
   const surface = newSurface(base, info, undefined, undo);

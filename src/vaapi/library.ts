@@ -26,7 +26,7 @@ const openedDrm = lazyLibrary<VADrm>({
   hint: "Install it: apt install libva-drm2.",
 });
 
-/** Returns 0 where the fd is of no DRM device. */
+/** The `VADisplay` of an open render node; 0 if the fd is not a DRM device's. */
 export function displayOf(fd: number): Address {
   return openedDrm().vaGetDisplayDRM(fd);
 }

@@ -6,7 +6,7 @@ import type { Resource } from "../core/life/resource.ts";
 import { vaError } from "./library.ts";
 import type { VaapiSurface } from "./surface.ts";
 
-/** A driver whose calls have done their work when they return. */
+/** A driver whose calls have finished their work when they return. */
 const driver: Driver<undefined> = {
   api: "vaapi",
   error: (code, fn) => vaError(code, fn),
@@ -26,8 +26,8 @@ export function newLine(name: string, owner: Resource): Line<undefined> {
 const PAUSE = 1;
 
 /**
- * A fence for all work on a surface so far. A driver may hold a lock while a thread waits in vaSyncSurface, and all our
- * other calls would wait for it. So a wait polls, and does not use another thread.
+ * A fence for all work on a surface so far. A wait for it polls, and uses no other thread: a driver may hold a lock while a
+ * thread waits in vaSyncSurface, and all our other calls would wait for that.
  */
 export function workOn(surface: VaapiSurface): Fence {
   return fenceOf({

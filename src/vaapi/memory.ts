@@ -36,10 +36,10 @@ function imagesOf(base: VaapiBase): Images<VaapiSurface> {
   };
 }
 
-/** A surface by its `VASurfaceID`, for other libraries in the same display. */
+/** The kind of a surface's `VASurfaceID`, for other libraries on the same display. */
 const SURFACE = "va-surface";
 
-/** Refuses imported memory: what a driver exports of it may be a stub. Mesa's virgl was seen to export 4096 bytes. */
+/** Refuses imported memory, whose export may be a stub: Mesa's virgl exports 4096 bytes. */
 function refuseImported({ planes }: Described): Reason | undefined {
   if (!surfaceIn(planes)?.isImported) return undefined;
   return {

@@ -6,13 +6,13 @@ export interface VaapiNode {
   readonly node: string;
   /** True if this process can open it. */
   readonly open: boolean;
-  /** Why not. */
+  /** Why this process cannot open it. */
   readonly reason?: string;
   /** What to do so that it opens. */
   readonly remedy?: string;
 }
 
-/** The number of the first render node. The kernel has one for each GPU. */
+/** The number of the first render node. The kernel makes one for each GPU. */
 const FIRST = 128;
 const MOST = 64;
 

@@ -12,11 +12,11 @@ import type { VaapiTensor } from "./tensor.ts";
 
 /** Surfaces of one format and size that are made once, and reused. */
 export class VaapiPool extends NativeObject {
-  /** What its frames are. */
+  /** The format and size of its frames. */
   readonly info: ImageInfo;
-  /** How many surfaces it has. */
+  /** The number of its surfaces. */
   readonly size: number;
-  /** Its end of life: its frames end first. */
+  /** Its end of life, before which its frames end. */
   readonly resource: Resource;
   readonly #base: VaapiBase;
   readonly #idle: VaapiSurface[] = [];
@@ -40,7 +40,7 @@ export class VaapiPool extends NativeObject {
     registerContext(this, this.resource);
   }
 
-  /** How many surfaces are unused. */
+  /** The number of unused surfaces. */
   get available(): number {
     return this.#idle.length;
   }
@@ -49,7 +49,7 @@ export class VaapiPool extends NativeObject {
    * A frame over an unused surface, with the pixels of its previous use. The surface returns to the pool when the frame
    * is disposed.
    *
-   * @throws {AccessError} if all are in use.
+   * @throws {AccessError} if all surfaces are in use.
    */
   take(): Frame<VaapiTensor> {
     this.resource.assertLive();

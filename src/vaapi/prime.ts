@@ -21,9 +21,9 @@ import { assertFits, createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "
 /** How an export describes planes: each as a picture of its own, or all as one. */
 export type Layers = "separate" | "composed";
 
-/** A block of memory, by an fd. */
+/** A block of memory. */
 export interface PrimeObject {
-  /** An fd of it. */
+  /** Its fd. */
   readonly fd: number;
   /** Its length in bytes. */
   readonly byteLength: number;
@@ -56,15 +56,15 @@ export interface PrimeSurface {
 const EXPORTED = new FixedStruct(VADRMPRIMESurfaceDescriptor.size);
 const { view: descriptor } = EXPORTED;
 
-/** The most objects, layers, and planes of a layer. */
+/** The limit of objects, of layers, and of planes in a layer. */
 const MOST = 4;
 const D = VADRMPRIMESurfaceDescriptor.fields;
 const OBJECT = D.objects1.offset - D.objects.offset;
 const LAYER = D.layers1.offset - D.layers.offset;
 
 /**
- * Exports the memory of a surface whose work is over. The caller owns the fds. If a driver refuses separate layers, it
- * is asked for composed ones.
+ * Exports the memory of a surface whose work is over. The caller owns the fds. Without `layers`, requests composed layers if
+ * the driver refuses separate ones.
  * @throws {NativeCallError} if it cannot be exported. No fd stays open, although some drivers make fds before they fail.
  */
 export function exportSurface(surface: VaapiSurface, access: Access, layers?: Layers): PrimeSurface {
@@ -87,7 +87,7 @@ function exported({ display, id }: VaapiSurface, access: Access, layers: Layers)
   for (let i = 0; i < MOST; i++) descriptor.setInt32(D.objects.offset + i * OBJECT, -1, true);
   const type = va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2;
   const code = libva().vaExportSurfaceHandle(display.handle, id, type, flags, descriptor);
-  // Some drivers have made fds by then, and leave them open.
+  // Some drivers make fds before they fail, and leave them open.
   if (code !== va.VA_STATUS_SUCCESS) { for (const fd of madeFds()) if (isOpen(fd)) closeFd(fd); }
   return code;
 }
@@ -145,7 +145,7 @@ interface Attempt {
   readonly descriptor: FixedStruct;
 }
 
-/** Descriptions of memory, which a driver reads only during the call. */
+/** Descriptions of memory, which a driver reads only during a call. */
 const DESCRIPTORS = {
   prime2: new FixedStruct(VADRMPRIMESurfaceDescriptor.size),
   prime1: new FixedStruct(VASurfaceAttribExternalBuffers.size),
@@ -153,9 +153,8 @@ const DESCRIPTORS = {
 };
 
 /**
- * A surface over memory by fds, which stay the caller's: the driver keeps duplicates. `undo` destroys the surface.
- * Drivers differ in what they accept, so the memory is described as one picture, then plane by plane, then in the old
- * way.
+ * A surface over memory by fds, which stay the caller's: the driver keeps duplicates. `undo` destroys the surface. Drivers
+ * accept different descriptions, so the memory is described as one picture, then plane by plane, then by the old interface.
  * @throws {NativeCallError} if the driver refuses all descriptions; the hint lists its codes.
  */
 export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
@@ -206,7 +205,7 @@ function prime2(layers: Layers, info: ImageInfo, { objects, planes, modifier = 0
   return { name: `DRM_PRIME_2, ${layers}`, type: va.VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2, descriptor };
 }
 
-/** The old way: one object, and its fd in a list of handles. */
+/** The old interface (VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME): one object, whose fd is in a list of handles. */
 function prime1(info: ImageInfo, { objects: [{ fd, byteLength }], planes }: PrimeSurface): Attempt {
   const descriptor = DESCRIPTORS.prime1.cleared();
   const { view } = descriptor;

@@ -17,7 +17,7 @@ const status = new Uint32Array(1);
 export interface SurfaceFacts {
   /** True if its memory is another API's. */
   readonly isImported?: boolean;
-  /** What the CPU can do with its fds. */
+  /** Facts about its exported fds. */
   readonly fd?: FdFacts;
 }
 
@@ -31,7 +31,7 @@ export class VaapiSurface extends Printed {
   readonly info: ImageInfo;
   /** True if its memory is another API's. For backends. */
   readonly isImported: boolean;
-  /** What the CPU can do with its fds; undefined if it was not exported. For backends. */
+  /** Facts about its exported fds; undefined if it was not exported. For backends. */
   readonly fd: FdFacts | undefined;
   /** False once it was destroyed. For backends. */
   isLive = true;
@@ -69,13 +69,13 @@ export class VaapiSurface extends Printed {
 interface Reported {
   readonly width: number;
   readonly height: number;
-  /** The format that the driver reports for the pixels, if it reports the surface's own. */
+  /** The fourcc of the surface's own format, if the driver reports it. */
   readonly fourcc?: number;
 }
 
 /**
- * Throws an {@link ArgumentError} if a driver reports a surface as smaller than the program described it, or its pixels
- * in another order. It compares the order of bytes, because drivers have several names for the same one.
+ * Throws an {@link ArgumentError} if the driver reports fewer pixels than the program described, or another order. It compares
+ * the order of bytes, because drivers have several names for the same format.
  */
 export function assertFits({ width, height, format }: ImageInfo, there: Reported): void {
   if (width > there.width || height > there.height) {
@@ -103,7 +103,7 @@ export interface SurfaceInit {
   readonly prime2?: boolean;
 }
 
-/** Codes of drivers that accept this memory type only together with memory. */
+/** Codes of drivers that accept a memory type only together with memory. */
 const WITHOUT_TYPE: readonly number[] = [
   codes.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE,
   codes.VA_STATUS_ERROR_ATTR_NOT_SUPPORTED,
@@ -146,7 +146,7 @@ function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32
   });
 }
 
-/** The attributes of a surface, which a driver reads only during the call. */
+/** The attributes of a surface, which a driver reads only during a call. */
 const LIST = new FixedStruct(4 * VASurfaceAttrib.size);
 
 function listOf(attributes: readonly Attribute[]): DataView<ArrayBuffer> {

@@ -33,7 +33,7 @@ export function newSurface(base: VaapiBase, info: ImageInfo, modifiers: SurfaceI
 }
 
 /**
- * The same surface with facts that its driver reports on an export: its modifier, and what the CPU can do with its fds.
+ * The same surface with the facts that an export reports: its modifier, and those about its fds.
  */
 function reported({ display, id, info }: VaapiSurface): VaapiSurface {
   let exported: PrimeSurface;
@@ -41,7 +41,7 @@ function reported({ display, id, info }: VaapiSurface): VaapiSurface {
     exported = exportSurface(new VaapiSurface(display, id, info), "read-write");
   } catch (error) {
     if (error instanceof ArgumentError) throw error;
-    return new VaapiSurface(display, id, { ...info, modifier: UNKNOWN_MODIFIER }); // it is not exported
+    return new VaapiSurface(display, id, { ...info, modifier: UNKNOWN_MODIFIER }); // the driver does not export it
   }
   const { modifier = UNKNOWN_MODIFIER, objects } = exported;
   const close = objects.map(({ fd }) => () => closeFd(fd));
@@ -96,6 +96,6 @@ export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceIn
 export function attached(base: VaapiBase, id: number, info: ImageInfo, access?: Access): Made {
   base.resource.assertLive();
   const surface = reported(new VaapiSurface(base.display, id, info));
-  void surface.isBusy; // refuses anything but a surface
+  void surface.isBusy; // throws for anything but a surface
   return over(base, surface, () => {}, { access });
 }

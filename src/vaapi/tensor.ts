@@ -11,7 +11,7 @@ import type { VaapiSurface } from "./surface.ts";
 const NO_FENCES: readonly Fence[] = [];
 
 /**
- * A plane of a surface, which is its handle. Only the driver knows where its bytes lie; `layout` says what it holds.
+ * A plane of a surface, which is its handle. `layout` holds the shape and the dtype: only the driver knows where the bytes lie.
  */
 export class VaapiTensor extends Tensor<VaapiSurface> {
   /** Work that other code has submitted by the surface's id. For backends. */

@@ -14,7 +14,7 @@ export interface Ability {
   readonly imports: boolean;
 }
 
-/** The same for memory. */
+/** Whether memory can be exported as a kind of handle, and imported from it, and how. */
 export interface MemoryAbility extends Ability {
   /** The kind of handle, as Vulkan names it. */
   readonly handleType: number;
@@ -47,7 +47,7 @@ export const USAGE: number = vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_
 
 const NONE: Ability = { exports: false, imports: false };
 
-/** Queries a device. `has` knows the extensions, because queries report what the driver can do, not the `VkDevice`. */
+/** Queries a device. `has` names the `VkDevice`'s extensions: queries report what the driver can do, not this `VkDevice`. */
 export function abilitiesOf(device: VkPhysicalDevice, has: (extension: ExtensionName) => boolean): Abilities {
   const memory = (extension: ExtensionName, handleType: number) => memoryAbility(device, handleType, has(extension));
   const semaphore = (handleType: number, type: number) =>
@@ -113,7 +113,6 @@ function fenceAbility(device: VkPhysicalDevice): Ability {
   );
 }
 
-/** Reads a bit for each side. */
 function abilityIn(features: number, exports: number, imports: number): Ability {
   return { exports: (features & exports) !== 0, imports: (features & imports) !== 0 };
 }

@@ -23,7 +23,7 @@ interface OwnFence {
 
 const ours = new ByHandle<OwnFence>();
 
-/** Notes a samepage fence until its end: fences attached to it end first. Returns a query whether one still waits. */
+/** Registers a fence of ours until its end: fences attached to it end first. Returns whether one of those still waits. */
 export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource, undo: Undo): () => boolean {
   const own: OwnFence = { resource, attached: [] };
   undo.push(ours.add(kindOn(device), fence, own));
@@ -39,8 +39,8 @@ function kindOn({ handle }: OpenDevice): string {
 }
 
 /**
- * Another library's `VkFence` as a fence, or one of ours, which `undo` destroys. Other drivers' lines cannot wait for it: an
- * export would reset it (a sync file takes the signal along).
+ * A `VkFence` as a fence: another library's, or one of ours, which `undo` destroys. Other drivers' lines cannot wait for it,
+ * because an export would reset it (a sync file takes the signal along).
  */
 export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint, undo?: Undo): Fence {
   resource.assertLive();

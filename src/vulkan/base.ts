@@ -8,7 +8,7 @@ import type { OpenDevice } from "./open_device.ts";
 import type { Staging } from "./staging.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** A context, as its parts know it. */
+/** The members of a context that its parts use. */
 export interface VulkanBase extends DeviceContext, MemoryTarget<VulkanTensor> {
   /** The open device. */
   readonly openDevice: OpenDevice;
@@ -18,6 +18,6 @@ export interface VulkanBase extends DeviceContext, MemoryTarget<VulkanTensor> {
   readonly line: Line<VulkanLane>;
   /** Copies bytes between the CPU and the device. */
   readonly staging: Staging;
-  /** Proofs of which host memory the device uses in place. */
+  /** Proofs that the device uses host memory in place. */
   readonly proofs: Proofs<VulkanBase>;
 }

@@ -17,7 +17,7 @@ export interface ForeignBuffer {
   readonly buffer: VkBuffer;
 }
 
-/** A `VkBuffer` and its memory: what a tensor is made with. For backends. */
+/** A `VkBuffer` and its memory: the handle of a tensor. For backends. */
 export class VulkanBuffer extends SharedMemory {
   /** The `VkBuffer`, from the memory's first byte on. */
   readonly buffer: VkBuffer;
@@ -31,7 +31,10 @@ export class VulkanBuffer extends SharedMemory {
   #address: Address | undefined;
   #barrier: Struct | undefined;
 
-  /** Makes the buffer, and takes or imports its memory; or uses another library's. An fd is the driver's only if this succeeds. */
+  /**
+   * Makes the buffer, and allocates or imports its memory; or uses another library's buffer. The driver takes over an fd only
+   * if this succeeds.
+   */
   constructor(device: OpenDevice, byteLength: number, origin: Origin | ForeignBuffer) {
     super(device, origin);
     this.byteLength = byteLength;
@@ -59,12 +62,12 @@ export class VulkanBuffer extends SharedMemory {
     }
   }
 
-  /** True if the CPU sees its memory, and needs no further calls for that. */
+  /** True if the CPU sees its memory without further calls. */
   get isHostVisible(): boolean {
     return this.info !== undefined && this.info.type.hostVisible && this.info.type.hostCoherent;
   }
 
-  /** Its host address, if the CPU sees it. It is mapped on first use, until it is freed. */
+  /** Its host address, if the CPU sees it. The first use maps it until it is freed. */
   get address(): Address | undefined {
     if (this.#hostAddress !== undefined || !this.isHostVisible) return this.#hostAddress;
     return this.#address ??= this.#map();

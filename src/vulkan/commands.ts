@@ -10,7 +10,7 @@ export interface Region {
   readonly length: number;
 }
 
-/** The command that copies regions of one buffer to another, or to other places in the same. */
+/** The command that copies regions of one buffer to another, or within one. */
 export function copyCall(from: VulkanBuffer, to: VulkanBuffer, regions: readonly Region[]): Call<VulkanLane> {
   const copies = structs(
     "VkBufferCopy",

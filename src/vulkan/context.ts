@@ -47,11 +47,11 @@ import { VulkanTensor } from "./tensor.ts";
 
 /** Where new memory lies, and how other APIs import it. */
 export interface VulkanPlacement {
-  /** Where it lies: in the device's own memory, or where the CPU sees it too; `"device"` by default. */
+  /** `"device"`, the default, for the device's own memory; `"host"` for memory that the CPU sees too. */
   readonly memory?: Place;
   /**
-   * The kind of fd by which other APIs get it; an opaque fd by default, where the device has them. Drivers may give one
-   * memory both kinds, or only the one that it was made for.
+   * The kind of fd by which other APIs import it; an opaque fd by default, if the device has them. Some drivers export the
+   * same memory by both kinds, others only by this one.
    */
   readonly exportAs?: ExportKind;
 }
@@ -63,7 +63,7 @@ const PLACEMENT: Names<VulkanPlacement> = { memory: true, exportAs: true };
 const ALLOCATION: Names<VulkanAllocation & Layout> = { ...LAYOUT_NAMES, ...PLACEMENT };
 
 /**
- * A Vulkan device, with a queue. It is its own target: buffers.
+ * A Vulkan device, with a queue. The context is a target, whose memory is buffers.
  *
  * @example
  * ```ts
@@ -105,11 +105,11 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly driver: VulkanDriver;
   /** Copies bytes between the CPU and the device. For mappers. */
   readonly staging: Staging;
-  /** Proofs of which host memory the device uses in place. For mappers. */
+  /** Proofs that the device uses host memory in place. For mappers. */
   readonly proofs: Proofs<VulkanBase>;
   /** Frames of its images. For libraries that work on its device. */
   readonly natives: Natives = nativesOf(this);
-  /** Its buffers by their `VkBuffer`. For DLPack: nothing names the `VkDevice`, on which the consumer has to work as well. */
+  /** Its buffers by their `VkBuffer`. For DLPack, which does not name the `VkDevice`: a consumer has to use the same one. */
   readonly arrays: Arrays = {
     ordinal: 0,
     placeOf(tensor) {
@@ -141,7 +141,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * Opens a device: the chosen one; else the first GPU; else the first device.
+   * Opens the best device that fits the choice: a discrete GPU first, a CPU last.
    *
    * @throws {LibraryNotFoundError} if there is no Vulkan loader.
    * @throws {ArgumentError} if no device fits; the hint lists the devices.
@@ -156,7 +156,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * A context on another library's Vulkan objects, which stay that library's.
    *
    * @param handles live handles; wrong ones crash the process
-   * @throws {ArgumentError} for what cannot be a handle, and a queue family that the device has not.
+   * @throws {ArgumentError} for anything that cannot be a handle, and a queue family that the device lacks.
    */
   static attach(handles: VulkanHandles): VulkanContext {
     const device = attachedDevice(handles);
@@ -174,7 +174,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * The extensions for sharing that it was opened without, and the reason for each.
+   * The extensions for sharing that the device was opened without, and the reason for each.
    *
    * @example
    * ```ts
@@ -194,11 +194,11 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * Allocates a buffer of the device, zeroed. Other APIs and processes can import it, where the device exports memory.
+   * Allocates a zeroed buffer. Other APIs and processes can import it if the device exports memory.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {ArgumentError} if the device exports no memory as `exportAs` asks.
-   * @throws {NativeCallError} if there is too little memory.
+   * @throws {ArgumentError} if the device exports no memory by the kind of fd in `exportAs`.
+   * @throws {NativeCallError} if memory runs out.
    */
   allocate(init: VulkanAllocation): VulkanTensor {
     return allocated(this, [layoutIn(init, ALLOCATION)], makingOf(init)) as VulkanTensor;
@@ -213,14 +213,15 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
 
   /**
    * A tensor over a `VkBuffer` of this `VkDevice` that other code made and has bound to memory, usable for transfers and as
-   * a storage buffer. It stays its maker's, and lives until `owner` is called. Two tensors over one buffer are peers.
+   * a storage buffer. The buffer stays its maker's, and has to live until `owner` is called. Two tensors over one buffer are
+   * peers.
    *
    * @param handle a live `VkBuffer`; a wrong one crashes the process
-   * @param init the layout of the elements. Vulkan reports no buffer's length, only what it needs of its memory, which a
-   *   driver may round up (vkGetBufferMemoryRequirements2). The layout is held to that, so it stays within the memory that
-   *   is bound; that it ends within the buffer, as commands require, is the caller's word
+   * @param init the layout of the elements, which has to end within the buffer. Vulkan does not report a buffer's length:
+   *   samepage checks the layout against the size of memory that the buffer needs (vkGetBufferMemoryRequirements2), which a
+   *   driver may round up
    * @throws {ArgumentError} if `handle` is not a handle.
-   * @throws {LayoutError} if the layout reaches past what the buffer needs of its memory.
+   * @throws {LayoutError} if the layout reaches past the memory that the buffer needs.
    *
    * @example
    * ```ts
@@ -237,17 +238,17 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * A buffer over memory of other code's by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may close it at
+   * A buffer over other code's memory by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may close it at
    * once, whether this succeeds or not. The memory itself lives at least as long as the tensor.
    *
-   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. A
-   * driver may want the same `type` of memory as its maker named.
+   * samepage does not see the other code's work: order it by semaphores ({@link importSemaphore}) or by `after`. A driver may
+   * require the `type` of memory that the maker chose.
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
-   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports no fds.
    * @throws {LayoutError} if the layout reaches past the memory's end.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @throws {NativeCallError} if the driver refuses the fd.
    *
    * @example
    * ```ts ignore
@@ -263,7 +264,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * Images of a format, as a target of `graph.map`, by Vulkan's name without `VK_FORMAT_`. The same object each time.
+   * Images of a format (Vulkan's name without `VK_FORMAT_`), as a target of `graph.map`. Returns the same object each time.
    *
    * @throws {ArgumentError} for an unknown format.
    *
@@ -293,15 +294,15 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    *
    * @param spirv correct SPIR-V: a driver may crash on anything else
    * @throws {ArgumentError} for anything but SPIR-V.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @throws {NativeCallError} if the driver refuses the shaders.
    */
   program(spirv: Uint8Array | Uint32Array): VulkanProgram {
     return new VulkanProgram(this, spirv);
   }
 
   /**
-   * A `VkFence` that other code has submitted, as a fence. It has to live, without a reset, until the fence was waited
-   * for: that it is signalled is not enough, since samepage asks it later. The context's end waits for it.
+   * A `VkFence` that other code has submitted, as a fence. The `VkFence` has to live, without a reset, until the fence was
+   * waited for, even if it is signalled before, because samepage queries it later. The context's end waits for it.
    *
    * @param handle a live `VkFence` of this device; a wrong one crashes the process, and one that is never signalled hangs
    * it
@@ -312,28 +313,28 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * A sync file as a fence of this device's (VK_KHR_external_fence_fd). The fd stays the caller's.
+   * A sync file as a fence of this device (VK_KHR_external_fence_fd). The fd stays the caller's.
    *
    * @throws {ArgumentError} for anything but a sync file.
-   * @throws {InteropError} if the device imports none.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @throws {InteropError} if the device imports no sync files.
+   * @throws {NativeCallError} if the driver refuses the fd.
    */
   importFence(fd: number): Fence {
     return importedFence(this, fd);
   }
 
   /**
-   * Imports a semaphore of other code's by its fd (VK_KHR_external_semaphore_fd). The fd stays the caller's, who may
-   * close it at once, whether this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one
-   * never ends, or crashes.
+   * Imports other code's semaphore by its fd (VK_KHR_external_semaphore_fd). The fd stays the caller's, who may close it at
+   * once, whether this succeeds or not. No driver checks the kind of the semaphore: with a wrong one, a wait hangs or
+   * crashes the process.
    *
-   * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
-   * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
+   * The caller is responsible for the other code's submits: each wait here needs a signal there, and each signal here of a
+   * binary semaphore needs a wait there before the next. A timeline's values only grow, over all its users.
    *
-   * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; for a sync file
-   * whose signal has come, -1 will do, as drivers export it
-   * @throws {ArgumentError} for anything but such an fd, and if the device imports none of the kind.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; -1, as drivers export
+   * it, for a sync file that is signalled already
+   * @throws {ArgumentError} for anything but such an fd, and if the device imports no semaphores of the kind.
+   * @throws {NativeCallError} if the driver refuses the fd.
    *
    * @example
    * ```ts ignore
@@ -351,7 +352,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
     return new VulkanSemaphore(this, fd, options);
   }
 
-  /** Another line of commands: on a queue of its own while the device has more, else beside another on the same. */
+  /** Makes another line of commands, on a `VkQueue` of its own if the device has one left, else on one that lines share. */
   createQueue(): VulkanQueue {
     this.resource.assertLive();
     const { queues } = this.openDevice.handles;

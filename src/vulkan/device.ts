@@ -17,7 +17,7 @@ const TYPES: readonly VulkanDeviceType[] = ["other", "integrated", "discrete", "
 export interface VulkanMemoryType {
   /** Its index in the driver's list. */
   readonly index: number;
-  /** True if it is the device's own. */
+  /** True if it is the device's own memory. */
   readonly deviceLocal: boolean;
   /** True if the CPU can map it. */
   readonly hostVisible: boolean;
@@ -65,13 +65,13 @@ export interface VulkanLimits {
 export interface VulkanDevice {
   /** Its name. */
   readonly name: string;
-  /** Its UUID and, where reported, PCI address: equal in all APIs that report them. */
+  /** Its UUID and, if reported, its PCI address: the same in all APIs that report them. */
   readonly id: DeviceId;
   /** The driver's UUID: opaque handles cross only between equal ones. */
   readonly driverUuid: string;
   /** The driver's name and version: `"llvmpipe Mesa 22.3.6"`. */
   readonly driver: string;
-  /** What kind of device it is. */
+  /** Its kind. */
   readonly type: VulkanDeviceType;
   /** Its version of Vulkan: `"1.3.230"`. */
   readonly apiVersion: string;

@@ -36,7 +36,7 @@ export function driverOf(device: OpenDevice): VulkanDriver {
   };
 }
 
-/** How this device's lines and other drivers' wait for each other; undefined if it exports and imports no semaphores. */
+/** How lines of this device and of other drivers wait for each other; undefined if the device shares no semaphores. */
 function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> | undefined {
   const exports = kindsOf(device, "exports").filter((kind) => kind !== "binary-fd");
   const imports = kindsOf(device, "imports");

@@ -1,7 +1,7 @@
 import { undone } from "../core/life/undo.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
 
-/** An fd that is exported once, and duplicated for each caller: an export may take a millisecond. */
+/** An fd that is exported once and duplicated for each caller, because an export may take a millisecond. */
 export class FdSource {
   readonly #make: () => number;
   #fd: number | undefined;
@@ -22,7 +22,7 @@ export class FdSource {
   }
 }
 
-/** An import that fails leaves the fd to its owner, who closes it here; lavapipe (Mesa 22.3) has closed it by then. */
+/** Calls an import, and closes the fd if it fails, unless the driver has closed it, as lavapipe (Mesa 22.3) does. */
 export function givenAway<R>(fd: number, what: string, use: () => R): R {
   let identity: bigint | undefined;
   try {

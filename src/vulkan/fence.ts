@@ -25,7 +25,7 @@ interface Signal {
 
 /** A `VkFence` that is signalled after work, for other code to wait for. Made by `queue.createFence()`. */
 export class VulkanFence extends NativeObject {
-  /** Its end of life: it waits for the work. */
+  /** The fence's end of life, which waits for the work. */
   readonly resource: Resource;
   readonly #handle: VkFence;
   readonly #device: OpenDevice;
@@ -60,11 +60,11 @@ export class VulkanFence extends NativeObject {
   }
 
   /**
-   * Its signal as a sync file (VK_KHR_external_fence_fd), whose fd the caller owns; -1 if the driver saw the signal come.
-   * The sync file takes the signal along: the `VkFence` itself is as new afterwards.
+   * Its signal as a sync file (VK_KHR_external_fence_fd), whose fd the caller owns; -1 if the signal has come already.
+   * The export takes the signal out of the `VkFence`, which is unsignalled afterwards.
    *
    * @throws {AccessError} while a fence that was attached to it waits for the signal, which would never come there.
-   * @throws {InteropError} if the device exports no fences so.
+   * @throws {InteropError} if the device exports no fences as sync files.
    */
   exportSyncFile(): number {
     this.resource.assertLive();
@@ -83,7 +83,7 @@ export class VulkanFence extends NativeObject {
   }
 }
 
-/** Imports a duplicate of the fd (vkImportFenceFdKHR). @throws {InteropError} if the device imports no fences so. */
+/** Imports a duplicate of the fd (vkImportFenceFdKHR). @throws {InteropError} if the device imports no sync files. */
 export function importedFence(base: VulkanBase, fd: number): Fence {
   const { openDevice: device } = base;
   base.resource.assertLive();
@@ -102,7 +102,7 @@ export function importedFence(base: VulkanBase, fd: number): Fence {
   });
 }
 
-/** Waits for the signal, which comes just after its mark. If other code has reset the fence since, it has come. */
+/** Waits for the signal, which comes just after its mark. If other code has reset the fence since, the signal has come. */
 function awaitSignal({ handle }: OpenDevice, fence: VkFence): void {
   const code = vulkan().vkWaitForFences(handle, 1, BigUint64Array.of(fence), 1, LONGEST_NS);
   if (code !== vk.VK_TIMEOUT && code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitForFences");
@@ -115,7 +115,7 @@ function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence 
   return device.create<VkFence>("Fence", struct("VkFenceCreateInfo", { pNext }), undo);
 }
 
-/** What each side needs, and what to do where a device lacks it. */
+/** What an export and an import need, and what to do if a device lacks it. */
 const ABLE = {
   exports: {
     fn: "vkGetFenceFdKHR",

@@ -8,12 +8,12 @@ import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** vkCmdFillBuffer fills words of this many bytes, at multiples of it. */
+/** The bytes of a word of vkCmdFillBuffer, which begins at a multiple of them. */
 const WORD = 4;
 
 /**
- * The commands that fill a tensor's elements, row by row where there are gaps. The bytes of a row before its first word
- * and behind its last are copied from its filled words, because a copy takes any bytes.
+ * The commands that fill a tensor's elements, row by row if there are gaps. The bytes of a row before its first word and
+ * after its last are copied from the filled words, because a copy takes any number of bytes.
  */
 export function fillTensor({ layout, name, rawHandle }: VulkanTensor, value: FillValue): Call<VulkanLane>[] {
   const pattern = patternIn(value, layout.dtype, checks);

@@ -16,7 +16,7 @@ export const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages
 });
 
 /**
- * An import widens the bytes to whole pages. If the device needs a larger alignment, the bytes themselves must have it.
+ * The alignment that a device needs beyond a page, to which an import widens the bytes.
  */
 export function takesPages({ facts: { limits: { minImportedHostPointerAlignment: align } } }: OpenDevice): Takes {
   return align <= PAGE ? {} : { align };

@@ -30,11 +30,11 @@ export interface VulkanImageInit {
   readonly shape: readonly number[];
   /** The order of the pixels; `"optimal"` by default. */
   readonly tiling?: VulkanTiling;
-  /** The kind of fd by which other APIs get it; by default the best that the device has for this tiling, if any. */
+  /** The kind of fd by which other APIs import it; by default the best that the device has for this tiling, if any. */
   readonly exportAs?: ExportKind;
 }
 
-/** A program's description of another library's image. */
+/** The description of another library's image. */
 export interface VulkanImageForm {
   /** `[height, width, channels]`, or `[layers, height, width, channels]`; one channel may be left out. */
   readonly shape: readonly number[];
@@ -45,7 +45,7 @@ export interface VulkanImageForm {
 const INIT: Names<VulkanImageInit> = { shape: true, tiling: true, exportAs: true };
 const FORM: Names<VulkanImageForm> = { shape: true, layout: true };
 
-/** Attaches an image of a library that keeps a record of its turns. */
+/** Attaches an image of a library that keeps the record of whose turn it is. */
 export let attachedTo: (
   target: VulkanImageTarget,
   image: bigint,
@@ -64,7 +64,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   readonly abilities: ImageAbilities;
   /** Its ports: opaque fds and dma-bufs. For mappers. */
   readonly ports: Memory<VulkanImage, ImageObject>;
-  /** The context, as its parts know it. For mappers. */
+  /** The context. For mappers. */
   readonly base: VulkanBase;
 
   static {
@@ -96,12 +96,12 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   }
 
   /**
-   * Allocates an image, every byte of it zero.
+   * Allocates a zeroed image.
    *
-   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes.
-   * @throws {ArgumentError} if the device has no images of this format in this tiling, or none that go out as `exportAs`
-   * asks.
-   * @throws {NativeCallError} if there is too little memory.
+   * @throws {LayoutError} for a shape that is not an image of this format, or is larger than the device's images.
+   * @throws {ArgumentError} if the device has no images of this format in this tiling, or exports none by the kind of fd in
+   * `exportAs`.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts
@@ -143,13 +143,13 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   }
 
   /**
-   * Attaches to a `VkImage` of this `VkDevice` that other code made, of this format: 2D, with one level, the layers that the
-   * shape says, one sample, and usable for transfers and as a storage image. It stays its maker's, and lives longer than the
-   * result. It is in VK_IMAGE_LAYOUT_GENERAL after the first command that uses it here.
+   * Attaches to a `VkImage` of this `VkDevice` and this format that other code made: 2D, with one level, the shape's layers,
+   * one sample, and usable for transfers and as a storage image. It stays its maker's, and has to outlive the result. It is in
+   * VK_IMAGE_LAYOUT_GENERAL after the first command that uses it here.
    *
    * @param image a live `VkImage`; a wrong one crashes the process
-   * @param form what vkCreateImage was called with: Vulkan reports nothing of an image, so a wrong one is not noticed
-   * @throws {ArgumentError} if it is not a handle.
+   * @param form the parameters that vkCreateImage was called with. Vulkan does not report them, so mistakes go unnoticed
+   * @throws {ArgumentError} if `image` is not a handle.
    * @throws {LayoutError} for a shape that is not an image of this format.
    */
   attach(image: bigint, form: VulkanImageForm, options: AttachOptions = {}): VulkanImage {
@@ -157,16 +157,16 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   }
 
   /**
-   * An image over memory of other code's by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may
-   * close it at once, whether this succeeds or not. The other code's work is ordered by semaphores (`importSemaphore`), or by
-   * `after`: nothing here knows it.
+   * An image over other code's memory by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may close it at
+   * once, whether this succeeds or not. samepage does not see the other code's work: order it by semaphores
+   * (`importSemaphore`) or by `after`.
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
-   * @param init the size of the image, and what the memory was made with: of an image with the create info of
-   *   `allocate` here, its usage and flags too; `offset` is 0
-   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports none.
-   * @throws {LayoutError} for a shape that is not an image of this format, or more than the device takes.
-   * @throws {NativeCallError} if the driver refuses it.
+   * @param init the size of the image, and the parameters of the memory. The image has to be made with the create info of
+   *   `allocate` here, usage and flags included; `offset` is 0
+   * @throws {ArgumentError} for anything but an open fd, another device's `uuid`, and if the device imports no fds.
+   * @throws {LayoutError} for a shape that is not an image of this format, or is larger than the device's images.
+   * @throws {NativeCallError} if the driver refuses the fd.
    *
    * @example
    * ```ts ignore

@@ -19,11 +19,9 @@ export function versionText(version: number): string {
 const instances = new Map<boolean, VkInstance>();
 
 /**
- * The `VkInstance` of this process. It is made once and never destroyed, as a library is never closed: with the last
- * instance, Vulkan's loader closes the driver's libraries, and NVIDIA's (580.159) could not be opened again after some 30
- * times (VK_ERROR_INCOMPATIBLE_DRIVER).
- * @param validation with the validation layer, which writes what it finds to the standard output, or where its settings
- * say
+ * The `VkInstance` of this process, which is made once and never destroyed. With the last instance, Vulkan's loader closes the
+ * driver's libraries, and NVIDIA's (580.159) cannot be opened again after some 30 times (VK_ERROR_INCOMPATIBLE_DRIVER).
+ * @param validation with the validation layer, which writes to the standard output unless its settings name a file
  * @throws {InteropError} if the loader is older than Vulkan 1.2.
  * @throws {NativeCallError} if there is no driver, or no validation layer.
  */

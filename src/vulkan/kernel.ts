@@ -45,7 +45,7 @@ export interface VulkanParameter {
   readonly name: string | undefined;
 }
 
-/** How many work groups of a shader run: each has the shader's {@link VulkanKernel.groupSize} work-items. */
+/** The number of work groups to run; each has the shader's {@link VulkanKernel.groupSize} work-items. */
 export interface WorkGroupRange {
   /** The work groups along each of 1 to 3 dimensions. */
   readonly groups: readonly number[];
@@ -93,13 +93,13 @@ export class VulkanKernel extends DeviceKernel<VulkanProgram, VkPipeline> {
   /**
    * Submits the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
    *
-   * It waits for other work on its tensors: on the device where it can, else by blocking.
+   * The kernel waits for earlier work on its tensors: on the device if possible, else this call blocks.
    *
-   * @param range how many work groups run
+   * @param range the number of work groups
    * @param args one for each parameter: the buffers and images by their bindings, then the push constants by their offsets
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
    * @throws {LayoutError} if a tensor begins where the device cannot bind it.
-   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
+   * @throws {AccessError} if a tensor's bytes are lent, or the kernel writes a read-only tensor.
    * @throws {DisposedError} if a tensor, the kernel or its context was disposed.
    *
    * @example

@@ -41,7 +41,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   protected override readonly declared = DECLARED;
   readonly #most: number;
 
-  /** `most` is the longest range that a shader can access; a range begins at a multiple of `align`. */
+  /** `most` is the longest range, in bytes, that a shader can access; a range begins at a multiple of `align`. */
   constructor(place: ParameterPlace, { isConst, element }: ShaderBinding, align: number, most: number) {
     super(place, { isConst, element: element?.element, align });
     this.#most = most;
@@ -58,7 +58,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
     throw this.wrong(`${byteLength} bytes are more than the ${this.#most} that a shader of ${context.name} sees.`);
   }
 
-  /** Where it begins in its buffer: only that is aligned. */
+  /** The offset in its buffer: only that has to be aligned. */
   protected override addressOf(tensor: VulkanTensor): bigint {
     return BigInt(tensor.layout.byteOffset);
   }
@@ -75,7 +75,7 @@ class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
   protected override readonly declared = DECLARED;
   readonly #image: ShaderImage;
 
-  /** `image` is what the shader takes it for. */
+  /** `image` is the shader's declaration. */
   constructor(place: ParameterPlace, isConst: boolean, image: ShaderImage) {
     super(place, { isConst });
     this.#image = image;
@@ -110,7 +110,7 @@ class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
   }
 
   protected override addressOf(): bigint {
-    return 0n; // its descriptor has the view: nothing is to be aligned
+    return 0n; // its descriptor has a view, which needs no alignment
   }
 }
 
@@ -213,7 +213,7 @@ export class KernelArguments extends Arguments<VulkanBase, VulkanTensor | Vulkan
     vulkan().vkCmdPushConstants(commands, layout, stage, 0, this.pushBytes, this.#pushedAt);
   }
 
-  /** Puts a packed argument where Vulkan's commands read it. */
+  /** Writes a packed argument to the memory that Vulkan's commands read. */
   protected override set(index: number, _value: unknown, used: Usable | undefined): void {
     const { bindings, constants } = this.#shader;
     if (used instanceof VulkanImage) {

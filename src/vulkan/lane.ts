@@ -24,11 +24,11 @@ const NONE: readonly VkSemaphore[] = [];
 
 /** Memory that a command uses. It is acquired from other APIs on its first use. */
 export interface Used {
-  /** The record by which it is used by turns with another library; left out where no other uses it. */
+  /** The record of whose turn it is; left out if no other library uses it. */
   readonly turns?: Turns | undefined;
-  /** Records what has to come before the command. */
+  /** Records the barriers that have to come before the command. */
   acquire(commands: VkCommandBuffer, family: number): void;
-  /** The command was submitted. */
+  /** Records that the command was submitted. */
   taken(): void;
 }
 
@@ -39,9 +39,9 @@ interface Slot {
 }
 
 /**
- * The lane of a line: a queue, a timeline semaphore whose values are the line's marks, and command buffers that are used
- * anew once their commands are over. Each command is one submit. Every function that a `call` of its makes to record
- * commands throws where it fails; the submit's code is the call's.
+ * The lane of a line: a queue, a timeline semaphore whose values are the line's marks, and command buffers that are reused
+ * once their commands are over. Each command is one submit. Functions that record commands throw if they fail; a call returns
+ * the code of its submit.
  */
 export class VulkanLane implements Lane {
   /** The device. */
@@ -62,9 +62,9 @@ export class VulkanLane implements Lane {
   readonly #begin = struct("VkCommandBufferBeginInfo", {
     flags: vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
   });
-  /** A barrier of this queue: later commands see what earlier ones wrote. */
+  /** A barrier on this queue: later commands see the writes of earlier ones. */
   readonly #order = memoryBarrier(vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT);
-  /** The CPU sees what was written, once it knows that the command is over. */
+  /** A barrier that shows the writes to the CPU, once it knows that the command is over. */
   readonly #toHost = memoryBarrier(vk.VK_ACCESS_HOST_READ_BIT | vk.VK_ACCESS_HOST_WRITE_BIT);
   readonly #submission = new Submission();
   readonly #value = new BigUint64Array(1);
@@ -75,7 +75,7 @@ export class VulkanLane implements Lane {
   #tail: VkSemaphore | undefined;
   #isLoose = false;
 
-  /** A lane without commands. */
+  /** Makes the timeline and the command pool. */
   constructor(device: OpenDevice, queue: VkQueue, events: LineEvents) {
     this.device = device;
     this.queue = queue;
@@ -95,12 +95,12 @@ export class VulkanLane implements Lane {
     }
   }
 
-  /** Has the next command wait for a semaphore; a timeline for a value, which a binary one does not have. */
+  /** Makes the next command wait for a semaphore: for a value of a timeline, or for a binary one's signal. */
   waitFor(semaphore: VkSemaphore, value = 0n): void {
     this.#submission.waitFor(semaphore, value);
   }
 
-  /** Has the next command wait for another lane's mark. That lane's timeline is kept until the command is over. */
+  /** Makes the next command wait for another lane's mark. That lane's timeline is kept until the command is over. */
   waitBeside({ timeline }: VulkanLane, mark: number): void {
     this.#submission.waitFor(timeline, BigInt(mark));
     this.#submission.waitApart();
@@ -111,7 +111,7 @@ export class VulkanLane implements Lane {
     this.#submission.forgetWaits();
   }
 
-  /** The next mark was accepted. */
+  /** Records that the driver accepted the next mark's command. */
   submitted(mark: number): void {
     this.#newest = mark;
     this.#submission.forgetWaits();
@@ -134,7 +134,7 @@ export class VulkanLane implements Lane {
     slot.isOpen = false;
     this.#submission.begin(commands);
     for (const { turns } of each) if (turns !== undefined) this.#takeTurn(turns);
-    this.#signalMark(); // the last: Mesa's queue still touches those after it, which may end once the mark is seen
+    this.#signalMark(); // the last signal: Mesa's queue touches later ones after it, when their semaphores may have ended
     const code = this.#submit();
     if (code !== 0) return code;
     slot.mark = this.#newest + 1;
@@ -147,14 +147,14 @@ export class VulkanLane implements Lane {
     return this.#timelineFds!.take();
   }
 
-  /** A command without commands: a mark behind what it waits for, which may signal other semaphores too, or a fence. */
+  /** An empty submit: a mark behind everything that it waits for, which may signal other semaphores too, or a fence. */
   mark(signals: readonly VkSemaphore[] = NONE, values: readonly bigint[] = [], fence?: VkFence): number {
     this.#beginMark();
     for (let i = 0; i < signals.length; i++) this.#submission.signal(signals[i], values[i]);
     return this.#submit(fence);
   }
 
-  /** A binary semaphore, signalled behind all commands so far, whose signal leaves as a sync file: one is enough. */
+  /** A binary semaphore, signalled behind all commands so far. One is enough, because an export takes the signal out of it. */
   signalledBehind(): VkSemaphore {
     const semaphore = this.#tail ??= createSemaphore(this.device, "sync-fd", this.#undo, true);
     this.#submission.begin();
@@ -181,7 +181,7 @@ export class VulkanLane implements Lane {
     else check(code, "vkWaitSemaphores");
   }
 
-  /** The same on another thread. */
+  /** Waits for a mark on another thread. */
   async waitElsewhere(mark: number): Promise<void> {
     const { device, timeline } = this;
     const code = await device.waiting(() =>
@@ -204,7 +204,7 @@ export class VulkanLane implements Lane {
     return () => this.#leaveTimeline();
   }
 
-  /** Releases what it holds. All marks are over. */
+  /** Destroys the pool and the semaphores. All marks are over. */
   close(): void {
     const undo: Undo = [() => undoAll(this.#undo, "releasing a line's objects")];
     if (this.#isLoose) undo.push(() => check(vulkan().vkQueueWaitIdle(this.queue), "vkQueueWaitIdle"));
@@ -253,14 +253,13 @@ export class VulkanLane implements Lane {
     return { commands: out[0] as VkCommandBuffer, mark: 0, isOpen: false };
   }
 
-  /** A failed submit may have left its waits in the queue. */
   #submit(fence?: VkFence): number {
     const code = this.#submission.submit(this.queue, fence);
     if (code !== 0) this.#isLoose = true;
     return code;
   }
 
-  /** The command is the next to use something. */
+  /** Makes the command the next user of memory that another library uses too. */
   #takeTurn({ semaphore, value }: Turns): void {
     this.#submission.waitFor(semaphore as VkSemaphore, value);
     this.#submission.waitApart(); // the semaphore may end with its owner's frame

@@ -18,7 +18,7 @@ export const vulkan: () => Vulkan = keptLibrary<Vulkan>({
   hint: "Install the loader and a driver: apt install libvulkan1 mesa-vulkan-drivers.",
 });
 
-/** Null where the device lacks the extension. */
+/** The functions of a device's extensions; null without the extension. */
 export function extensionsOf(device: VkDevice): VulkanExtensions {
   const { vkGetDeviceProcAddr } = vulkan();
   const addressOf = (name: string) => vkGetDeviceProcAddr(device, cString(name));

@@ -11,24 +11,24 @@ import { checks, vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { chain, type Struct, struct } from "./struct.ts";
 
-/** Where new memory lies: in the device's own, or where the CPU sees it too. */
+/** Where new memory lies: in the device's own memory, or in memory that the CPU sees too. */
 export type Place = "device" | "host";
 
 export interface Needs {
   readonly size: number;
   readonly typeBits: number;
-  /** The object must own its memory alone. */
+  /** True if the object has to own its memory alone. */
   readonly dedicated: boolean;
 }
 
-/** Where memory comes from: it is new and may go out by these kinds of handle; or it is foreign. */
+/** Where memory comes from: it is new and can be exported by these kinds of handle; or it is foreign. */
 export type Origin =
   | { readonly from: "new"; readonly place: Place; readonly handleTypes: number }
   | {
     readonly from: "fd";
     readonly fd: number;
     readonly handleType: number;
-    /** What it was made with, if its exporter reports that: an opaque fd has to be imported alike. */
+    /** The parameters that it was made with, if its exporter reports them: the import of an opaque fd has to repeat them. */
     readonly known?: WholeMemory | undefined;
     /** True if it was made for one object alone. */
     readonly dedicated?: boolean;
@@ -59,7 +59,7 @@ export function needsOf(ask: (reported: Struct) => void): Needs {
   };
 }
 
-/** New or imported memory for an object; freeing it goes on the undo list. An fd is the driver's only if this succeeds. */
+/** New or imported memory for an object, which `undo` frees. The driver takes over an fd only if this succeeds. */
 export function allocateMemory(
   device: OpenDevice,
   origin: Origin,
@@ -100,7 +100,7 @@ function originLink(origin: Origin): Struct | undefined {
   return struct("VkExportMemoryAllocateInfo", { handleTypes });
 }
 
-/** The type of memory for an object: the driver lists the better ones first. */
+/** The first type of memory that fits an object: drivers list the better ones first. */
 function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): VulkanMemoryType {
   const allowed = facts.memoryTypes.filter(({ index }) => (typeBits & (1 << index)) !== 0);
   const isShared = ({ hostVisible, hostCoherent }: VulkanMemoryType) => hostVisible && hostCoherent;

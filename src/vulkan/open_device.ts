@@ -86,7 +86,7 @@ type Kind =
 type Create = (device: VkDevice, info: Struct, allocator: null, out: BigUint64Array<ArrayBuffer>) => number;
 type Destroy = (device: VkDevice, handle: bigint, allocator: null) => void;
 
-/** An open device, which everything below a context knows. For backends. */
+/** An open device: the part of a context that everything below it uses. For backends. */
 export class OpenDevice {
   /** Its native objects. */
   readonly handles: Handles;
@@ -100,7 +100,7 @@ export class OpenDevice {
   readonly extensions: VulkanExtensions;
   /** What it exports and imports. */
   readonly abilities: Abilities;
-  /** Its memory: all of it ends with the device. */
+  /** Its memory, which ends with the device. */
   readonly #blocks = new Set<Allocation>();
   #isKept = false;
   #waiting = 0;
@@ -123,7 +123,7 @@ export class OpenDevice {
     this.abilities = abilitiesOf(handles.physicalDevice, (name) => this.has(name));
   }
 
-  /** True if it was made with an extension. */
+  /** True if the device was made with an extension. */
   has(name: ExtensionName): boolean {
     return this.handles.extensions.includes(name);
   }
@@ -146,14 +146,14 @@ export class OpenDevice {
     if (lacking !== undefined) throw new InteropError(lacking.reason, { api: "vulkan", fn, hint: lacking.remedy });
   }
 
-  /** @internal A new fd of an object that was made for that. */
+  /** @internal A new fd of an object that was made for exports. */
   exportFd(fn: "vkGetMemoryFdKHR" | "vkGetSemaphoreFdKHR" | "vkGetFenceFdKHR", info: Struct): number {
     const out = new Int32Array(1);
     check(this.extensions[fn]!(this.handle, info, out), fn);
     return out[0];
   }
 
-  /** @internal Makes an object; its destruction goes on the undo list. */
+  /** @internal Makes an object, which `undo` destroys. */
   create<H extends bigint>(kind: Kind, info: Struct, undo: Undo): H {
     const fn = `vkCreate${kind}` as const;
     const out = new BigUint64Array(1);
@@ -161,13 +161,13 @@ export class OpenDevice {
     return this.own(kind, out[0] as H, vulkan()[`vkDestroy${kind}`] as Destroy, undo);
   }
 
-  /** @internal Counts an object, and puts its destruction on the undo list. */
+  /** @internal Counts an object, which `undo` destroys. */
   own<H extends bigint>(kind: string, handle: H, destroy: Destroy, undo: Undo): H {
     owned(`vulkan.Vk${kind}`, undo, () => this.whenIdle(() => destroy(this.handle, handle, null)));
     return handle;
   }
 
-  /** Makes a block of its own memory, which ends with the device at the latest: tensors of other devices may own it too. */
+  /** Makes an allocation of its memory, which ends with the device at the latest, even if other devices' tensors own it too. */
   allocation(block: Block): Allocation {
     const allocation = new Allocation(block);
     this.#blocks.add(allocation);
@@ -175,7 +175,7 @@ export class OpenDevice {
     return allocation;
   }
 
-  /** Frees all of its memory: the device ends. */
+  /** Frees all of its memory, before the device ends. */
   freeBlocks(): void {
     undoAll([...this.#blocks].map((block) => () => block.free()), "freeing a device's memory");
   }
@@ -191,7 +191,7 @@ export class OpenDevice {
     }
   }
 
-  /** Never destroys the device, because some of its memory is kept for good: an escaped view may use it. */
+  /** Keeps the device for good, because an escaped view may still use some of its memory. */
   keep(): void {
     this.#isKept = true;
   }

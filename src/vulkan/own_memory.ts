@@ -19,7 +19,7 @@ import type { VulkanTensor } from "./tensor.ts";
 
 export interface Making {
   readonly place: Place;
-  /** The kind of fd by which it has to go out; the best that the device has if left out. */
+  /** The kind of fd by which it is exported; by default the best that the device has. */
   readonly exportAs?: ExportKind | undefined;
 }
 
@@ -28,9 +28,9 @@ const BUFFER = {};
 const FOREIGN = {};
 
 /**
- * New zeroed memory as a tensor, or as a frame in one buffer. It may go out by the kind of fd that was asked for, and by
- * those that the device gives the same memory besides.
- * @throws {ArgumentError} if the device exports none of that kind.
+ * New zeroed memory as a tensor, or as a frame in one buffer. It can be exported by the chosen kind of fd, and by all kinds
+ * that the device combines with it.
+ * @throws {ArgumentError} if the device exports no memory by that kind.
  */
 export function allocated(
   base: VulkanBase,
@@ -95,7 +95,7 @@ function kindOf({ handle }: OpenDevice): string {
   return `VkBuffer of ${handle}`;
 }
 
-/** The kinds of handle for new memory: the one asked for, or the best, and all that the same memory can go out by besides. */
+/** The kinds of handle for new memory: the chosen one, or the best, and all that the device combines with it. */
 function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number {
   const closed = asked && closedFor(device, asked, "exports");
   if (closed !== undefined) throw checks.wrong("exportAs", closed.reason, closed.remedy);
@@ -106,10 +106,10 @@ function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number 
   return able.reduce((types, one) => (compatible & one.handleType) === 0 ? types : types | one.handleType, handleType);
 }
 
-/** The kind of blocks that other libraries' buffers are. */
+/** The kind of block of other libraries' buffers. */
 export const ATTACHED = "vulkan.attached";
 
-/** The buffer that the device made for an allocation; undefined where it only shows another's. */
+/** The buffer that the device made for an allocation; undefined if the memory is another API's. */
 export function ownBuffer(device: OpenDevice, allocation: Allocation): VulkanBuffer | undefined {
   const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
   return buffer?.isOf(device) ? buffer : undefined;

@@ -44,7 +44,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
     exports: [{ ...made("opaque-fd"), device: own }, made("dma-buf"), {
       kind: "host-pointer",
       refuse: (range) => refuseHost(device, range),
-      prepare: (range) => void range.address, // which maps it
+      prepare: (range) => void range.address, // the getter maps it
     }],
     imports: [
       { kind: "opaque-fd", device: own, closed: () => closedFor(device, "opaque-fd", "imports") },
@@ -76,8 +76,7 @@ const FROM_ANOTHER_LIBRARY = {
 };
 
 /**
- * CUDA's memory on the host, made for whichever GPU. That of another GPU the driver was seen to import, to report success,
- * and to show other bytes: seen on two H200s.
+ * CUDA's host memory, made by any GPU. For that of another GPU, the driver reported success and showed other bytes (two H200s).
  */
 function ofCuda(device: OpenDevice): Offer {
   const { name, id: { uuid } } = device.facts;

@@ -30,10 +30,11 @@ export class VulkanProgram extends DeviceProgram<VulkanBase, VkShaderModule> {
   }
 
   /**
-   * One of its kernels, `"main"` by default, as a pipeline.
+   * A kernel by the name of its entry point, as a pipeline.
    *
-   * @throws {ArgumentError} if the program has no entry point of that name, or it wants what cannot be passed: kernels
-   * take storage buffers in set 0, and push constants that are numbers and vectors.
+   * @param name the entry point; `"main"` by default
+   * @throws {ArgumentError} if the program has no such entry point, or the shader has parameters other than storage buffers
+   * and storage images in set 0, and push constants that are numbers and vectors.
    * @throws {NativeCallError} if the driver refuses the shader.
    */
   kernel(name: string = "main"): VulkanKernel {

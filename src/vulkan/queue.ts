@@ -37,8 +37,8 @@ export class VulkanQueue extends SemaphoreQueue<VulkanLane, VulkanTensor | Vulka
   }
 
   /**
-   * A `VkFence` that is signalled behind all commands so far, for other code that waits for one; where the device has
-   * VK_KHR_external_fence_fd, it becomes a sync file.
+   * A `VkFence` that is signalled behind all commands so far, for other code to wait for. It can be exported as a sync file if
+   * the device has VK_KHR_external_fence_fd.
    *
    * @example
    * ```ts

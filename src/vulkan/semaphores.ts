@@ -17,7 +17,7 @@ const KINDS = {
 
 export type FdKind = keyof typeof KINDS;
 
-/** The kinds that a device exports, or imports; the best first. */
+/** The kinds of semaphores that a device exports, or imports; the best first. */
 export function kindsOf({ abilities }: OpenDevice, side: keyof Ability): FdKind[] {
   const of: Record<FdKind, Ability> = {
     "timeline-fd": abilities.timelineFd,
@@ -40,7 +40,7 @@ export function createSemaphore(device: OpenDevice, kind: FdKind, undo: Undo, ex
   return device.create<VkSemaphore>("Semaphore", chain(info, ...links), undo);
 }
 
-/** A new fd of a semaphore that was made for that. A sync file takes the signal with it; -1 is one that has come. */
+/** A new fd of a semaphore that was made for exports. A sync file takes the signal out of it, and is -1 for a past signal. */
 export function exportSemaphore(device: OpenDevice, semaphore: VkSemaphore, kind: FdKind): number {
   const { handleType } = KINDS[kind];
   return device.exportFd("vkGetSemaphoreFdKHR", struct("VkSemaphoreGetFdInfoKHR", { semaphore, handleType }));
@@ -60,7 +60,7 @@ export function importSemaphore(device: OpenDevice, kind: FdKind, fd: number, un
   });
 }
 
-/** Fds of a semaphore; the own one is closed by the undo list. */
+/** The source of a semaphore's fds, until `undo` runs. */
 export function fdsOf(device: OpenDevice, semaphore: VkSemaphore, kind: FdKind, undo: Undo): FdSource {
   const source = new FdSource(() => exportSemaphore(device, semaphore, kind));
   undo.push(() => source.close());

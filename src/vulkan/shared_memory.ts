@@ -13,32 +13,32 @@ import type { OpenDevice } from "./open_device.ts";
 /** Who holds the memory: it is unused, this Vulkan uses it, or it was handed to another API or process. */
 export type Holder = "nobody" | "vulkan" | "others";
 
-/** Where memory comes from. New memory can be exported by some kinds of handle; foreign memory came by one. */
+/** Where memory comes from. New memory can be exported by some kinds of handle; imported memory came by one. */
 export interface Whence {
-  /** `"fd"` for that of others. */
+  /** `"fd"` for imported memory. */
   readonly from: string;
-  /** The kinds that it may go out by: a bit for each. */
+  /** The kinds that it can be exported by: a bit for each. */
   readonly handleTypes?: number;
-  /** The kind that it came by. */
+  /** The kind that it was imported by. */
   readonly handleType?: number;
 }
 
-/** A buffer or an image with memory that other APIs may use too, by turns. */
+/** A buffer or an image whose memory Vulkan and other APIs may use in turn. */
 export abstract class SharedMemory extends Printed implements Used {
-  /** The `VkDeviceMemory`; undefined where it is another library's. */
+  /** The `VkDeviceMemory`; undefined for another library's. */
   abstract readonly memory: VkDeviceMemory | undefined;
   /** The parameters of the memory, which an importer has to repeat. */
   abstract readonly info: MemoryInfo | undefined;
   /** The device. */
   protected readonly device: OpenDevice;
-  /** Releases all of it. */
+  /** Frees the object and its memory. */
   protected readonly undo: Undo = [];
   readonly #handleTypes: number;
   readonly #fds = new Map<ExportKind, FdSource>();
   #holder: Holder;
   #others: number;
 
-  /** Memory of others is acquired by the first command that uses it. */
+  /** The first command that uses imported memory acquires it. */
   constructor(device: OpenDevice, { from, handleTypes = 0, handleType = 0 }: Whence) {
     super();
     this.device = device;
@@ -47,12 +47,12 @@ export abstract class SharedMemory extends Printed implements Used {
     this.#others = this.#familyOf(handleType);
   }
 
-  /** True if this device made it, and not another one over the same memory. */
+  /** True if it is this device's object, and not another device's over the same memory. */
   isOf(device: OpenDevice): boolean {
     return this.device === device;
   }
 
-  /** True if its memory was made to go out by this kind of fd. */
+  /** True if its memory was made for exports by this kind of fd. */
   exportsAs(kind: ExportKind): boolean {
     return (this.#handleTypes & HANDLES[kind].type) !== 0;
   }
@@ -60,7 +60,7 @@ export abstract class SharedMemory extends Printed implements Used {
   /**
    * A new fd of the whole memory, which the caller owns.
    *
-   * @throws {ArgumentError} if the memory was not made to go out so: no driver checks that.
+   * @throws {ArgumentError} if the memory was not made for exports by this kind. No driver checks that.
    */
   exportFd(kind: ExportKind): number {
     if (!this.exportsAs(checks.nameIn(kind, EXPORT_KINDS, "kind"))) {
@@ -80,8 +80,8 @@ export abstract class SharedMemory extends Printed implements Used {
   }
 
   /**
-   * Hands it to other APIs by a kind of fd: the command that releases it, if Vulkan has used it since they had it last. A
-   * later Vulkan command takes it back by itself, so that memory which others use by turns costs no commands here.
+   * Hands it to other APIs by a kind of fd. Returns the command that releases it; undefined if Vulkan has not used it since
+   * the last time. The next Vulkan command that uses it takes it back.
    */
   handOver(kind: ExportKind): Call<VulkanLane> | undefined {
     this.#others = this.#familyOf(HANDLES[kind].type);
@@ -90,13 +90,13 @@ export abstract class SharedMemory extends Printed implements Used {
     return undefined;
   }
 
-  /** The command that gives memory of others back to them. Where no command has used it, it has nothing to do. */
+  /** The command that gives imported memory back to its owner. It does nothing if no command has used the memory. */
   giveBack(): Call<VulkanLane> {
     const release = this.#release();
     return { ...release, call: (lane) => this.#holder === "vulkan" ? release.call(lane) : lane.mark() };
   }
 
-  /** Left out, for memory that only APIs with fds use too. @see {@link Used} */
+  /** Undefined: APIs that import an fd keep no record. @see {@link Used} */
   get turns(): Turns | undefined {
     return undefined;
   }
@@ -116,12 +116,12 @@ export abstract class SharedMemory extends Printed implements Used {
     return `${this.constructor.name} of ${this.info === undefined ? "other code" : `${this.info.size} bytes`}`;
   }
 
-  /** Releases all of it. */
+  /** Frees the object and its memory. */
   free(): void {
     undoAll(this.undo, "freeing Vulkan memory");
   }
 
-  /** Records a barrier that passes it from one family of queues to another. */
+  /** Records a barrier that passes it from one queue family to another. */
   protected abstract pass(commands: VkCommandBuffer, from: number, to: number): void;
 
   #release(): Call<VulkanLane> {
@@ -136,7 +136,7 @@ export abstract class SharedMemory extends Printed implements Used {
     return { fn: "vkQueueSubmit", call: (lane) => lane.run([passed()], () => {}) };
   }
 
-  /** The queue family of a handle's other owners: those of a dma-buf need not be Vulkan at all. */
+  /** The queue family of a handle's other owners: for a dma-buf, they need not be Vulkan. */
   #familyOf(handleType: number): number {
     return handleType === HANDLES["dma-buf"].type && this.device.has("VK_EXT_queue_family_foreign")
       ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT

@@ -15,13 +15,13 @@ export interface ShaderBinding {
   readonly isConst: boolean;
   readonly image?: ShaderImage;
   /**
-   * For a buffer, what its unsized array holds, or its only member; undefined if that is neither a number nor a vector.
+   * The element type of a buffer's unsized array, or of its only member; undefined if it is neither a number nor a vector.
    */
   readonly element?: ShaderType | undefined;
 }
 
 export interface ShaderImage {
-  /** GLSL's name of its format: `"rgba8"`; undefined if it leaves that open. */
+  /** GLSL's name of its format: `"rgba8"`; undefined if the shader does not name one. */
   readonly glsl: string | undefined;
   /** The format, as {@link PixelFormat} names it: `"rgba unorm8"`. */
   readonly format: string | undefined;
@@ -56,7 +56,7 @@ const STORAGE = { uniformConstant: 0, uniform: 2, pushConstant: 9, storageBuffer
 
 const BOUND: readonly number[] = [STORAGE.uniformConstant, STORAGE.uniform, STORAGE.storageBuffer];
 
-/** The numbers of shaders, by kind and bits: their names in GLSL, those of their vectors, and the dtypes. */
+/** The number types of shaders, by kind and bits: GLSL's name, GLSL's name for vectors, and the dtype. */
 const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, dtype: DType]>> = {
   u8: ["uint8_t", "u8vec", "u8"],
   i8: ["int8_t", "i8vec", "i8"],
@@ -71,7 +71,7 @@ const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, d
   f64: ["double", "dvec", "f64"],
 };
 
-/** A private copy. @throws {ArgumentError} if the words are not SPIR-V. */
+/** A private copy of the words. @throws {ArgumentError} if they are not SPIR-V. */
 export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
   const hint = "Compile the shader: glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp.";
   return wordsIn(checks, given, hint);
@@ -185,7 +185,7 @@ export class Module extends SpirvModule {
     return this.all(OP.decorate).find((words) => words[0] === id && words[1] === decoration)?.[2];
   }
 
-  /** A decoration's value; its own number if it has none. */
+  /** The value of a member's decoration; the decoration's own number if it has no value. */
   #member(type: number, member: number, decoration: number): number | undefined {
     const found = this.all(OP.memberDecorate)
       .find((words) => words[0] === type && words[1] === member && words[2] === decoration);

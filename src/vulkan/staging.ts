@@ -18,19 +18,19 @@ export type Staged = { readonly buffer: VulkanBuffer; readonly offset: number } 
 
 /** Copies bytes for experiments, without any checks. Both functions block. */
 export interface Copies<T> {
-  /** To the device. */
+  /** Copies to the device. */
   write(to: T, bytes: Uint8Array): void;
-  /** From there. */
+  /** Copies from the device. */
   read(from: T, into: Uint8Array): void;
 }
 
-/** Memory that the CPU sees, through which bytes are copied. A copy is over before the next begins. */
+/** A block that the CPU sees, through which bytes are copied. A copy is over before the next begins. */
 export class Staging {
   readonly #device: OpenDevice;
   readonly #undo: Undo;
   #block: { readonly buffer: VulkanBuffer; readonly bytes: Uint8Array<ArrayBuffer> } | undefined;
 
-  /** Makes its block when it is needed first; the undo list frees it. */
+  /** Makes the block on first use; `undo` frees it. */
   constructor(device: OpenDevice, undo: Undo) {
     this.#device = device;
     this.#undo = undo;
@@ -71,7 +71,7 @@ export function placeOf({ rawHandle: buffer, layout: { byteOffset: offset } }: V
   return { buffer, offset };
 }
 
-/** As many bytes at a time as the block holds, and the command that copies them from its beginning, or to there. */
+/** Pieces of at most the block's length, each with the command that copies it to or from the block's beginning. */
 function* piecesOf(direction: Direction, at: Staged, byteLength: number, block: VulkanBuffer) {
   if ("spec" in at) {
     for (const range of rangesOf(at.spec, LENGTH)) {

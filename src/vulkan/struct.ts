@@ -19,7 +19,7 @@ export function structs<N extends StructName>(name: N, list: readonly Values<Lay
   return filled("vulkan", layouts[name], list, ["sType", structType(name)]);
 }
 
-/** The constant of a struct that a chain can link: `VkMemoryFdPropertiesKHR` has VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR. */
+/** The `sType` of a struct: VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR for `VkMemoryFdPropertiesKHR`. */
 export function structType(name: string): number {
   const words = name.slice(2).replace(/(?<=[a-z])(?=[A-Z\d])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\d)(?=[A-Z\d])/g, "_");
   const known: Readonly<Record<string, unknown>> = constants;

@@ -38,7 +38,7 @@ export class Submission {
     this.#waitsApart = false;
   }
 
-  /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
+  /** Makes the next command wait for a semaphore; `value` is for timelines. */
   waitFor(semaphore: VkSemaphore, value: bigint): void {
     if (this.#waitCount === this.#waits.values.length) this.#grow(() => this.#waits = grown(this.#waits));
     this.#waits.semaphores[this.#waitCount] = semaphore;
@@ -46,9 +46,9 @@ export class Submission {
   }
 
   /**
-   * The next command's waits are a submit of their own. Mesa's queue touches the timelines that a submit waits for once
-   * more after that submit has signalled (`vk_queue_submit_cleanup`, where timelines are emulated, as in lavapipe), and
-   * crashes if they are destroyed by then. It has done so before it begins the next submit.
+   * Puts the next command's waits into a submit of their own. After a submit has signalled, Mesa's queue touches once more the
+   * timelines that it waited for (`vk_queue_submit_cleanup`, with emulated timelines, as in lavapipe), and crashes if they are
+   * destroyed by then. That is over before the next submit begins.
    */
   waitApart(): void {
     this.#waitsApart = true;
@@ -101,7 +101,7 @@ export class Submission {
   }
 }
 
-/** Room for twice as many. */
+/** A copy with twice the room. */
 function grown({ semaphores, values }: Points): Points {
   const more = points(2 * values.length);
   more.semaphores.set(semaphores);

@@ -9,10 +9,10 @@ import { buildDriver as buildLevelZero } from "../../tests/levelzero/drivers.ts"
 import { buildDriver } from "../../tests/vaapi/driver.ts";
 import { readJUnit, type Report } from "../report.ts";
 import { kernelRelease } from "../setup/kernel.ts";
-import { type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts";
+import { deno, type Job, ROOT, type Run, RUSTICL, TEST_FLAGS, withEnd } from "./job.ts";
 
-/** Beside those that every guest has: dumb buffers, and fences that a test can hold back. */
-const MODULES = ["vgem"];
+/** Beside those that every guest has: dumb buffers, fences that a test can hold back, and networks that lose packets. */
+const MODULES = ["vgem", "bridge", "veth", "sch_netem"];
 /** What runs in a guest with a GPU, without those modules: the tests in a folder, and the suite on the edges of some APIs. */
 const ON_GPU = { folder: "tests/guest/gpu/", apis: ["vaapi"] };
 /** Seconds for all that runs in a guest, several times what it takes on a machine with nothing else to do. */
@@ -22,6 +22,9 @@ const LIMIT = 5400;
  * conformance suite, as files for tests/conformance/results.
  */
 const FOLDER = join(ROOT, "out/guest");
+
+/** The conformance suite as a program. */
+const SUITE = "tests/conformance/main.ts";
 
 /** A command of `sh` that leaves a file, and what that says. */
 interface Step {
@@ -40,10 +43,16 @@ export async function inGuest(jobs: readonly Job[], apis: readonly string[]): Pr
   const missing = await noGuest();
   if (missing !== undefined) return steps.map(({ name }) => runOf(name, { skipped: [`all of it (needs ${missing})`] }));
   await Deno.remove(FOLDER, { recursive: true }).catch(() => {}); // what the run before has left
-  // a guest's compiler takes twenty times as long
-  await Promise.allSettled([buildDriver(), buildFrames(), buildLayer(), buildLevelZero()]);
+  // in a guest, a compiler takes twenty times as long, and so does Deno's of TypeScript
+  await Promise.allSettled([buildDriver(), buildFrames(), buildLayer(), buildLevelZero(), compile(jobs, apis)]);
   const guests = [false, true].map((gpu) => runsOf(steps.filter((step) => step.gpu === gpu), gpu));
   return (await Promise.all(guests)).flat();
+}
+
+/** Leaves the JavaScript of what runs in a guest in Deno's cache. */
+async function compile(jobs: readonly Job[], apis: readonly string[]): Promise<void> {
+  const files = jobs.flatMap(({ args }) => args.filter((arg) => arg.endsWith(".ts")));
+  await deno(["cache", "-q", "--no-check", ...files, ...apis.length > 0 ? [SUITE] : []], true);
 }
 
 async function runsOf(steps: readonly Step[], gpu: boolean): Promise<Run[]> {
@@ -84,7 +93,7 @@ function testsOf({ name, args, wanted }: Job, i: number): Step {
 function rowsOf(api: string): Step {
   const gpu = ON_GPU.apis.includes(api);
   const file = join(folderOf(gpu), `${api}.json`);
-  const command = `deno run -A --no-check tests/conformance/main.ts --json --where=guest --only=${api}`;
+  const command = `deno run -A --no-check ${SUITE} --json --where=guest --only=${api}`;
   return {
     ...{ name: `the conformance suite on ${api}`, gpu, file, limit: 1800 },
     command: `${command} >${quote(file)}`,

@@ -4,7 +4,7 @@ import { cuda } from "../../ffi/generate/lists/cuda.ts";
 import { CUDA_12_FOLDER } from "../cuda_libraries.ts";
 
 /** What the ABI tests need and this machine lacks: names of tools, and of Debian packages for headers. */
-export const MISSING: readonly string[] = [
+const MISSING: readonly string[] = [
   ...["cc", "clang", "clang++"].filter((tool) => !runs(tool)),
   ...exists("/usr/include/CL/cl_ext.h") ? [] : ["opencl-headers"],
   ...TARGETS

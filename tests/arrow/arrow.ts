@@ -61,7 +61,7 @@ export function memory(bytes: ArrayBufferView): bigint {
   return addressOf(bytes, "test");
 }
 
-export function text(value: string): bigint {
+function text(value: string): bigint {
   return memory(new TextEncoder().encode(`${value}\0`));
 }
 

@@ -20,7 +20,7 @@ sys.path = [${JSON.stringify(ARROW.folder)}] + [path for path in sys.path if "-p
 import pyarrow as pa`;
 
 /** What is missing, for the names of tests. */
-export const missing: string | undefined = await hasWheels(ARROW) ? undefined : ARROW.folder;
+const missing: string | undefined = await hasWheels(ARROW) ? undefined : ARROW.folder;
 const python = missing === undefined ? open() : undefined;
 if (python !== undefined) run(BEGIN);
 

@@ -75,13 +75,12 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     ["value", "map-and-run", "set-and-run", "run", "run-async"].map((id) => [`openvino-${id}`, ["C", "samepage"]]),
   ),
-  "python-to-array": ["numpy.frombuffer", "samepage"],
-  "python-from-array": ["numpy.from_dlpack", "samepage"],
+  ...Object.fromEntries(["to", "from"].map((id) => [`python-${id}-array`, ["samepage"]])),
   ...Object.fromEntries(["allocate", "map"].map((id) => [`sycl-${id}`, ["C", "samepage"]])),
   ...Object.fromEntries(
     ["run", "run-many"].map((id) => [`sycl-${id}`, ["C", "samepage", "samepage, blocking", "C, polling"]]),
   ),
-  ...Object.fromEntries(["lend", "take"].map((id) => [`dlpack-${id}`, ["numpy", "samepage"]])),
+  ...Object.fromEntries(["lend", "take"].map((id) => [`dlpack-${id}`, ["samepage"]])),
 };
 
 /** CUDA's figures of issue 6, and their ways. */
@@ -122,6 +121,9 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   "opencv-mat": ["DL Streamer"],
   "opencv-umat": ["DL Streamer"],
   ...Object.fromEntries(["frames", "python", "cpu", "echo"].map((id) => [`ring-${id}`, ["Python's shared memory"]])),
+  "python-to-array": ["numpy.frombuffer"],
+  "python-from-array": ["numpy.from_dlpack"],
+  ...Object.fromEntries(["lend", "take"].map((id) => [`dlpack-${id}`, ["numpy"]])),
   "ffmpeg-clip": ["PyAV + NumPy + pyopencl", "node-av in Deno"],
   "gstreamer-pipeline": ["Python: gi, NumPy, pyopencl"],
   "pipeline": [

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import type { Access } from "../../src/core/memory/access.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { type ImageInfo, imageInfo, type ImageInit } from "../../src/core/layout/frame_info.ts";
@@ -120,14 +120,4 @@ export function failure(): NativeCallError {
 export function assertFree(tensor: Tensor, access: Access = "read-write"): void {
   tensor.assertUsable(access);
   assertEquals(tensor.grant.state, "live");
-}
-
-/** What `action` throws. */
-export function thrownBy(action: () => unknown): unknown {
-  try {
-    action();
-  } catch (error) {
-    return error;
-  }
-  assert(false, "nothing was thrown");
 }

@@ -7,7 +7,7 @@ import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { copyCall } from "../../src/vulkan/commands.ts";
 import { VulkanContext, type VulkanKernel, type VulkanPlacement, type VulkanTensor } from "../../src/vulkan/mod.ts";
-import { asBytes, bytesAt } from "./bytes.ts";
+import { bytesAt } from "./bytes.ts";
 import { Theirs } from "../vulkan/theirs.ts";
 import { SIZE } from "./case.ts";
 import type { End, Foreign, RawEnd } from "./subject.ts";
@@ -53,7 +53,7 @@ export abstract class VulkanHands implements Disposable {
 }
 
 /** Waits of one line for another that may be in flight at a time. */
-const WAITS = 4;
+const WAITS = 6;
 
 /** Imports take longer than the queue is kept busy: what the first round finds free, a later one needs besides. */
 const ROUNDS = 4;
@@ -116,13 +116,14 @@ export class VulkanEnd extends VulkanHands implements End {
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {
     const from = this.filled(bytes);
-    const { queue } = this.target;
+    const { line } = this.target;
     this.busy();
-    using to = asBytes(tensor);
-    queue.copy(from, to as VulkanTensor);
-    const fence = queue.fence();
+    const { rawHandle, layout: { byteOffset: to, byteLength: length } } = tensor as VulkanTensor;
+    // A copy of the queue's would need a slice of its bytes, which cannot be had while they are on their way back.
+    const copy = copyCall(from.rawHandle, rawHandle, [{ from: 0, to, length }]);
+    line.submit([{ tensor, access: "write", argument: "tensor" }], copy);
+    const fence = line.fence();
     from.disposeAfter(fence);
-    tensor.usedBy(fence);
     return fence;
   }
 

@@ -23,8 +23,8 @@ const SYMBOLS = {
   take_and_give: { parameters: ["u64", "u64", "i32", "i32"], result: "i32" },
 } as const;
 
-export const CONTEXT = 0x1234n;
-export const FLAGS = 5;
+const CONTEXT = 0x1234n;
+const FLAGS = 5;
 
 /** A pool over them, and what they have seen. */
 export async function lockedBlocks() {

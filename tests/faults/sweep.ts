@@ -184,7 +184,7 @@ function assertTold(faults: readonly Fault[], silent: readonly string[] = []): v
 }
 
 /** Is it, or is a part or a cause of it, a failure of this native function? A table may be a part of an API's. */
-export function isOf(error: unknown, call: string): boolean {
+function isOf(error: unknown, call: string): boolean {
   if (error instanceof SuppressedError) return isOf(error.error, call) || isOf(error.suppressed, call);
   if (!(error instanceof InteropError)) return false;
   const [table, fn] = call.split(".");

@@ -8,12 +8,14 @@ import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 import { missing } from "./clips.ts";
 
-/** A test that needs FFmpeg's libraries, and its program for the clips. */
-export function testClips(name: string, run: () => void | Promise<void>, quarantined = 0): void {
-  const about = {
-    name: missing === undefined ? name : `${name} (not here: ${missing})`,
-    ignore: missing !== undefined,
-  };
+/** A test that needs FFmpeg's libraries, its program for the clips, and what else may be lacking. */
+export function testClips(
+  name: string,
+  run: () => void | Promise<void>,
+  { quarantined = 0, lacking }: { readonly quarantined?: number; readonly lacking?: string | undefined } = {},
+): void {
+  const what = missing ?? lacking;
+  const about = { name: what === undefined ? name : `${name} (not here: ${what})`, ignore: what !== undefined };
   Deno.test({
     ...about,
     fn: withEmptyLedger(async () => {

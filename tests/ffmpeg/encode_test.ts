@@ -22,6 +22,7 @@ import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { runModule } from "../process.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
+import { warningsOf } from "../warnings.ts";
 import { bytesOf } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -107,6 +108,17 @@ test("sound of a wave file gives back its samples", async (there) => {
   const [from, path] = [await clip("sound.wav"), `${there.folder}/out.wav`];
   await transcode(there, from, path, { codec: "pcm_s16le" });
   assertEquals(await decodedByProgram(path, "-f", "s16le"), await decodedByProgram(from, "-f", "s16le"));
+});
+
+test("sound in .m4a is written without a warning of the file's name", async (there) => {
+  const path = `${there.folder}/out.m4a`;
+  const warnings = await warningsOf(async () => {
+    await using out = there.ffmpeg.encode(path);
+    for await (using frame of there.ffmpeg.decode(await clip("h264.mp4"), { stream: "audio" })) await out.write(frame);
+    await out.close();
+  });
+  assertEquals(warnings, []);
+  assert((await decoded(there, path, "audio")).length > 80);
 });
 
 test("x264 in mp4: as many pictures, of the same times, for a file: URL", async (there) => {
@@ -283,6 +295,12 @@ test("frames have to come in order", async (there) => {
   await out.close();
   const shown = (await decoded(there, `${folder}/out.mkv`)).map(({ info }) => info.media!.pts);
   assertEquals(shown, [0n, 1000n, 1500n]);
+});
+
+test("refused: a codec's name, by the names of what encodes it", ({ ffmpeg, folder }) => {
+  const { hint } = assertThrows(() => ffmpeg.encode(`${folder}/a.mkv`, { codec: "h264" }), ArgumentError);
+  assertMatch(hint!, /^What encodes h264 here: (.*, )?libx264(,.*)?\.$/);
+  assertEquals(names(folder), []);
 });
 
 const wrongs: readonly (readonly [name: string, path: string, options: EncodeOptions, words: RegExp])[] = [

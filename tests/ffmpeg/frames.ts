@@ -85,6 +85,14 @@ export async function buildFrames(): Promise<string | undefined> {
   return await built("frames.c", LIBRARY) ?? await built("newer.c", NEWER);
 }
 
+/** What has libavutil's allocations fail, as `LD_PRELOAD`, once it was built. */
+export const NO_MEMORY = `${FOLDER}no_memory${MAJOR}.so`;
+
+/** Compiles it. Returns what is missing for that. */
+export function buildNoMemory(): Promise<string | undefined> {
+  return built("no_memory.c", NO_MEMORY);
+}
+
 /** Compiles a CUDA driver in memory of the host's, and has this process's libcuda.so.1 be it. Returns what is missing. */
 export async function useCuda(): Promise<string | undefined> {
   const library = `${FOLDER}libcuda.so`;

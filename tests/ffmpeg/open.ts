@@ -14,9 +14,10 @@ import { buildFrames, type CFrame, cText, inC, MAJOR } from "./frames.ts";
 
 const missing = await buildFrames();
 
-/** A test that needs FFmpeg. */
-export function test(name: string, fn: () => void | Promise<void>): void {
-  Deno.test({ name: missing ? `${name} (not here: ${missing})` : name, ignore: missing !== undefined, fn });
+/** A test that needs FFmpeg, and what else may be lacking. */
+export function test(name: string, fn: () => void | Promise<void>, lacking: string | undefined = undefined): void {
+  const what = missing ?? lacking;
+  Deno.test({ name: what === undefined ? name : `${name} (not here: ${what})`, ignore: what !== undefined, fn });
 }
 
 /** A context, and a graph of it and the host. */
@@ -42,7 +43,11 @@ export class Open {
 }
 
 /** A test with a context, after which nothing of samepage's is left. */
-export function testOpen(name: string, run: (open: Open) => void | Promise<void>): void {
+export function testOpen(
+  name: string,
+  run: (open: Open) => void | Promise<void>,
+  lacking: string | undefined = undefined,
+): void {
   test(
     name,
     withEmptyLedger(async () => {
@@ -53,6 +58,7 @@ export function testOpen(name: string, run: (open: Open) => void | Promise<void>
       // The memory of a flag that FFmpeg has set is freed soon, and not at once.
       await until(() => ledger.alive["native.flag"] === undefined);
     }),
+    lacking,
   );
 }
 

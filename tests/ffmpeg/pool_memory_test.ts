@@ -1,56 +1,9 @@
-// Decoding into memory that other APIs have made.
+// Decoding into pinned memory: on a GPU. Into dma-bufs: tests/guest/ffmpeg_into_test.ts.
 
-import { assert, assertEquals } from "@std/assert";
-import { type Frame, host, type HostTensor, MapperGraph, type Tensor } from "@samepage/interop";
-import { dmabuf, type DmaBufTensor } from "@samepage/interop/dmabuf";
-import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
+import { assertEquals } from "@std/assert";
+import { host, type HostTensor, MapperGraph } from "@samepage/interop";
 import { gpuTest, withCuda } from "../cuda/help.ts";
-import { type Clip, clipOf, CODECS } from "./codecs.ts";
-import { testClips } from "./clip_tests.ts";
-import { hashOf, RawDecoder } from "./raw.ts";
-
-const H264: Clip = { ...CODECS[0], size: "318x182", frames: 30 };
-
-/** Decodes into memory of any kind. `use` is given each frame, and its bytes of luma as FFmpeg's own buffers have them. */
-async function decodeInto<T extends Tensor>(into: FrameMemory<T>, use: (frame: Frame<T>) => unknown): Promise<void> {
-  const path = await clipOf(H264);
-  const hashes: bigint[] = [];
-  {
-    await using decoder = await RawDecoder.open(path);
-    for await (const pointer of decoder.frames()) hashes.push(hashOf(pointer));
-  }
-  let count = 0;
-  await using decoder = await RawDecoder.open<T>(path, { threads: 4, into });
-  for await (const pointer of decoder.frames()) {
-    assertEquals(hashOf(pointer), hashes[count++]);
-    await using frame = decoder.frameOf(pointer)!;
-    assert(frame !== undefined, "it is FFmpeg's");
-    await use(frame);
-  }
-  assertEquals(count, 30);
-}
-
-/** The bytes of luma, as the host sees them by a map that moves none. */
-function luma(graph: MapperGraph, frame: Frame): Uint8Array {
-  using mapped = graph.map(frame, host, { access: "read" }) as Frame<HostTensor>;
-  assertEquals(mapped.route.bytesMoved, 0);
-  return mapped.planes[0].bytes().slice();
-}
-
-const noDmaBuf = dmabuf.allocators().some(({ open }) => open) ? "" : " (not here: no allocator of dma-bufs is open)";
-
-testClips(`a dma-buf: each plane is one, by an fd of its own${noDmaBuf}`, async () => {
-  if (noDmaBuf) return;
-  using graph = new MapperGraph([host, dmabuf]);
-  await decodeInto(dmabuf, (frame: Frame<DmaBufTensor>) => {
-    const [plane] = frame.planes;
-    using again = dmabuf.attach(plane.exportFd(), { ...plane.layout, shape: [...plane.layout.shape] }, {
-      access: "read",
-    });
-    using seen = graph.map(again, host, { access: "read" }) as HostTensor;
-    assertEquals(seen.bytes(), luma(graph, frame));
-  });
-});
+import { decodeInto, luma } from "./decode_into.ts";
 
 gpuTest("decoding into pinned memory: a frame is CUDA's at once", () =>
   withCuda(async (cuda) => {

@@ -51,24 +51,32 @@ test("refused: a libavcodec of another release", async () => {
   assertMatch(said, /^avcodec_version libavcodec has version 62, and 59 belongs to the libavutil that is open\./);
 });
 
-test("refused: a libavutil of the same version that is another file", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const file = ffmpegEnv().SAMEPAGE_LIB_FFMPEG;
-    for (const { name } of Deno.readDirSync(dirname(file))) {
-      await Deno.symlink(join(dirname(file), name), join(folder, name));
+/** Each library in a file of its own, beside the one that the others need: which check finds that, and its words. */
+const COPIED = [
+  ["SAMEPAGE_LIB_FFMPEG", "av_version_info libavcodec uses another libavutil than the one that is open."],
+  ["SAMEPAGE_LIB_FFMPEG_CODEC", "avcodec_configuration libavformat uses another libavcodec than the one that is open."],
+] as const;
+
+for (const [variable, words] of COPIED) {
+  test(`refused: a library of the same version that is another file: ${variable}`, async () => {
+    const folder = await Deno.makeTempDir();
+    try {
+      const file = ffmpegEnv()[variable];
+      for (const { name } of Deno.readDirSync(dirname(file))) {
+        await Deno.symlink(join(dirname(file), name), join(folder, name));
+      }
+      // Under its own name, the loader would take it for the one that the others need.
+      const other = basename(file).replace("-", "_");
+      const bytes = await Deno.readFile(file);
+      renamed(bytes, basename(file), other);
+      await Deno.writeFile(join(folder, other), bytes);
+      const said = await opening({ ...ffmpegEnv(), [variable]: join(folder, other) });
+      assert(said.startsWith(words), said);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
     }
-    // Under its own name, the loader would take it for the one that libavcodec needs.
-    const other = basename(file).replace("libavutil-", "libavutil_");
-    const bytes = await Deno.readFile(file);
-    renamed(bytes, basename(file), other);
-    await Deno.writeFile(join(folder, other), bytes);
-    const said = await opening({ ...ffmpegEnv(), SAMEPAGE_LIB_FFMPEG: join(folder, other) });
-    assertMatch(said, /^av_version_info libavcodec uses another libavutil than the one that is open\./);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  });
+}
 
 /** Puts a text in place of each that is as long. */
 function renamed(bytes: Uint8Array, from: string, to: string): void {

@@ -16,7 +16,6 @@ import { CFrame, cText, inC } from "./frames.ts";
 import { test, value, withoutVulkan } from "./open.ts";
 
 const lacking = withoutVulkan();
-const missing = lacking === undefined ? "" : ` (not here: ${lacking})`;
 
 interface There {
   readonly vulkan: VulkanContext;
@@ -26,9 +25,8 @@ interface There {
 
 function testVulkan(name: string, fn: (there: There) => unknown): void {
   test(
-    `${name}${missing}`,
+    name,
     withEmptyLedger(async () => {
-      if (missing) return;
       {
         using vulkan = VulkanContext.open();
         await using ffmpeg = FFmpegContext.open({ on: vulkan });
@@ -41,6 +39,7 @@ function testVulkan(name: string, fn: (there: There) => unknown): void {
       }
       await until(() => ledger.alive["native.flag"] === undefined);
     }),
+    lacking,
   );
 }
 

@@ -11,7 +11,7 @@ export interface SourceKernel {
 }
 
 /** The kernels of `driver.c`. */
-export const KERNELS: readonly SourceKernel[] = [
+const KERNELS: readonly SourceKernel[] = [
   { name: "twice", parameters: [["f32*", "numbers"]] },
   { name: "add", parameters: [["u32*", "numbers"], ["u32", "n"]] },
   { name: "invert", parameters: [["const u8*", "from"], ["u8*", "to"]] },

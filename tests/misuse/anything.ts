@@ -13,7 +13,7 @@ const BAD: readonly unknown[] = [undefined, null, 5, "x", Symbol("s"), {}, [], O
 export const LONGEST_MESSAGE = 2_000;
 
 /** A text that no message shows whole. */
-export const LONG = `${"-x".repeat(500)}\n`.repeat(1000);
+const LONG = `${"-x".repeat(500)}\n`.repeat(1000);
 
 /** Values that are too long for a message, whole. */
 export const LONG_VALUES: readonly unknown[] = [

@@ -90,8 +90,7 @@ for (const topic of topics) {
 
 /** The rows of a topic on one driver, or those without any; `needs` is what all of them lack on this machine. */
 function runsOn(file: string, rows: Rows, driver: Driver | undefined, needs: string | undefined): Run[] {
-  const shared: Record<string, Row> = {};
-  let outcomes: Promise<Outcome[]> | undefined;
+  const processes = new Map<string, { readonly rows: Record<string, Row>; outcomes?: Promise<Outcome[]> }>();
   return Object.entries(rows).flatMap(([name, row]) => {
     if (row.opencl !== driver && !(row.opencl === true && driver !== undefined)) return [];
     const lacks = needs ?? row.nodes?.find((node) => !isThere(node)) ??
@@ -100,9 +99,10 @@ function runsOn(file: string, rows: Rows, driver: Driver | undefined, needs: str
     const where = missing ? `not here: ${lacks}` : driver;
     const title = where === undefined ? name : `${name} (${where})`;
     if (!missing && !isAlone(row)) {
-      const nth = Object.keys(shared).length;
-      shared[name] = row;
-      const outcome = async () => (await (outcomes ??= runRows(file, shared, driver)))[nth];
+      const shared = processes.getOrInsertComputed(String(row.flags), () => ({ rows: {} }));
+      const nth = Object.keys(shared.rows).length;
+      shared.rows[name] = row;
+      const outcome = async () => (await (shared.outcomes ??= runRows(file, shared.rows, driver)))[nth];
       return [{ title, row, driver, missing, outcome }];
     }
     let alone: Promise<Outcome[]> | undefined;

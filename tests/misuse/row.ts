@@ -55,7 +55,7 @@ export function ofCore(error: Failure["error"], message: RegExp, fields: Partial
   return { error, api: "core", message, ...fields };
 }
 
-/** One row: a program, and what must come. It shares a process with other rows of its topic, unless {@linkcode isAlone}. */
+/** One row: a program, and what must come. It shares a process with those of its topic that have the same flags, unless {@linkcode isAlone}. */
 export interface Row {
   /** The program. It imports the public entry points, and what `kit.ts` has; it throws, or ends well. */
   run(): unknown;
@@ -93,8 +93,8 @@ export interface Row {
 }
 
 /** Does a row need a process of its own? */
-export function isAlone({ alone, idle, leaves, exits, faultsAtExit, flags, env, gpus }: Row): boolean {
-  return [alone, idle, leaves, exits, faultsAtExit, flags, env, gpus].some((reason) => reason !== undefined);
+export function isAlone({ alone, idle, leaves, exits, faultsAtExit, env, gpus }: Row): boolean {
+  return [alone, idle, leaves, exits, faultsAtExit, env, gpus].some((reason) => reason !== undefined);
 }
 
 /** Rows by name; the name says what is done, in words. */

@@ -97,7 +97,7 @@ export async function runRows(file: string, rows: Rows, driver: Driver | undefin
 }
 
 async function runProcess(file: string, rows: Rows, driver: Driver | undefined): Promise<Ended> {
-  // A row that needs flags or variables of its own is alone.
+  // Rows that share a process have the same flags, and one with variables is alone.
   const [{ idle, flags = ["--allow-ffi"], env }] = Object.values(rows);
   if (!idle) await room();
   try {

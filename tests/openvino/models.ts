@@ -67,15 +67,6 @@ export function unary(type: string, of: string, shape: readonly number[]): Uint8
   ], [1]);
 }
 
-/** `y = op(a, b)`: `Add`, `Multiply`, `LogicalOr`. */
-export function binary(type: string, of: string, shape: readonly number[]): Uint8Array<ArrayBuffer> {
-  return irModel([
-    parameter("a", of, shape),
-    parameter("b", of, shape),
-    { type, data: 'auto_broadcast="numpy"', inputs: [0, 1], output: { name: "y", type: of, shape } },
-  ], [2]);
-}
-
 /** `y` is `x` and the sum of those before: it keeps a state. */
 export const STATEFUL = (() => {
   const data = 'variable_id="sum" variable_type="f32" variable_shape="4"';

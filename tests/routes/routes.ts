@@ -77,7 +77,7 @@ export function hostNode(): Node {
 }
 
 /** Pixels of one byte. */
-export function pixelsOf(name: string, target: Target, allocate: (shape: readonly number[]) => Mapped): Node {
+function pixelsOf(name: string, target: Target, allocate: (shape: readonly number[]) => Mapped): Node {
   return { name, target, sources: { "one channel": () => allocate([HEIGHT, WIDTH]) } };
 }
 

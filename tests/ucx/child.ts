@@ -1,3 +1,6 @@
+/** How long a process may say nothing, and how long it may take to end: one that hangs is killed, so that its test fails. */
+const [SILENCE_MS, END_MS] = [400_000, 20_000];
+
 /** Another process of these tests, which is asked by lines, and replies by lines. */
 export class Child implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
@@ -16,7 +19,7 @@ export class Child implements AsyncDisposable {
 
   async line(): Promise<string> {
     while (!this.#read.includes("\n")) {
-      const { value, done } = await this.#output.read();
+      const { value, done } = await this.#within(SILENCE_MS, () => this.#output.read());
       if (done) throw new Error("the other process has ended");
       this.#read += value;
     }
@@ -30,14 +33,25 @@ export class Child implements AsyncDisposable {
     return await this.line();
   }
 
+  async #within<T>(limit: number, wait: () => Promise<T>): Promise<T> {
+    const late = setTimeout(() => this.signal("SIGKILL"), limit);
+    try {
+      return await wait();
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
   signal(signal: Deno.Signal): void {
     this.#child.kill(signal);
   }
 
   /** Ends its input, and waits for its end, which may have come before. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#input.close().catch(() => {});
-    await this.#output.cancel();
-    await this.#child.status;
+    await this.#within(END_MS, async () => {
+      await this.#input.close().catch(() => {});
+      await this.#output.cancel();
+      await this.#child.status;
+    });
   }
 }

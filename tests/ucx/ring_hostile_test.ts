@@ -5,7 +5,9 @@ import { NULL } from "../../ffi/address.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { host, NativeCallError } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
-import { encodedNotice, isEnd, NOTICES } from "../../src/channel/ring/notice.ts";
+import { NO_FDS } from "../../src/channel/packet.ts";
+import { encodedFacts } from "../../src/channel/ring/facts.ts";
+import { encodedNotice, isEnd, noticeOf, NOTICES } from "../../src/channel/ring/notice.ts";
 import { opened } from "../../src/ucx/context.ts";
 import type { Conn } from "../../src/ucx/mod.ts";
 import { assertKnown, helloIn, secretOf } from "../../src/ucx/ring/handshake.ts";
@@ -84,6 +86,19 @@ ucxTest(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes wha
     }
   }, described(frame, "frame"));
   assert(count > COUNT / 2, `${count}`);
+});
+
+Deno.test(`noticeOf() refuses ${COUNT} mutated notices, or reads what is whole`, () => {
+  using frame = host.allocateFrame({ ...INFO, media: { duration: 40n } });
+  frame.metadata.add("detections", { boxes: [1, 2, 3, 4], name: "cat" });
+  const facts = encodedFacts(frame);
+  const whole = encodedNotice(NOTICES.published, { index: 1, sequence: 2 ** 40 + 3, timestamp: 5n, facts });
+  const read = noticeOf([NOTICES.published]);
+  const count = refused((bytes) => {
+    const { kind, index, sequence } = read(new DataView(bytes.buffer), bytes.length, NO_FDS);
+    assert(kind === NOTICES.published && index < 2 ** 32 && Number.isSafeInteger(sequence), `${sequence}`);
+  }, whole);
+  assert(count > COUNT / 4, `${count}`);
 });
 
 /** A connection on which something between changes what is read or written, one message in a few. */
@@ -228,6 +243,8 @@ for (
     ["a frame that it does not have", notice(NOTICES.released, 1, 1)],
     ["a frame that there is not", notice(NOTICES.released, 99, 1)],
     ["another turn", notice(NOTICES.released, 0, 2)],
+    ["a frame twice in one message", [...notice(NOTICES.released, 0, 1), ...notice(NOTICES.released, 0, 1)]],
+    ["a frame and a half", [...notice(NOTICES.released, 0, 1), ...notice(NOTICES.released, 1, 2).slice(12)]],
     ["another kind", notice(9, 0, 1)],
     ["a frame that is published", notice(NOTICES.published, 0, 1)],
     ["too few bytes", new Uint8Array(5)],
@@ -244,7 +261,7 @@ for (
       await using reader = await open(rings, path);
       await ring.joined();
       await publish(ring, 1);
-      await sending(() => bytes, async () => (await reader.next())![Symbol.dispose]());
+      await sending(() => Uint8Array.from(bytes), async () => (await reader.next())![Symbol.dispose]());
       for (let i = 2; i <= 4; i++) await publish(ring, i);
       await until(() => ring.readers === 0, "no reader");
     });
@@ -259,7 +276,7 @@ for (
     await using ring = create(rings, path, 2);
     await using reader = await open(rings, path);
     await ring.joined();
-    await sending(() => bytes, async () => void await publish(ring, 1));
+    await sending(() => Uint8Array.from(bytes), async () => void await publish(ring, 1));
     await assertRejects(() => reader.next(), MessageError);
     assertEquals(reader.resource.isLive, false);
     await until(() => ring.readers === 0, "no reader");

@@ -1,14 +1,15 @@
 /**
- * One side of a ring, in tests: `ring_side.ts writer|reader TRANSPORTS DEVICE ADDRESS TIMEOUT SIZE`. It does what each line of its
- * input says, and prints what came of it: a value, or the name of a failure.
+ * One side of a ring, in tests: `ring_side.ts writer|reader TRANSPORTS DEVICE ADDRESS TIMEOUT SIZE WHEN_FULL`. It does what each
+ * line of its input says, and prints what came of it: a value, or the name of a failure.
  *
  * @module
  */
 import { NativeCallError } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
+import type { WhenFull } from "../../src/channel/mod.ts";
 import { create, type HostFrame, INFO, LARGE, open, publish, SECRET, unix, valueOf } from "./ring_help.ts";
 
-const [side, transports, device, address, timeout, size] = Deno.args;
+const [side, transports, device, address, timeout, size, whenFull = "wait"] = Deno.args;
 const ucx = UcxContext.open({ transports: transports.split(","), devices: [device] });
 const how = address.startsWith("/") ? unix() : { secret: SECRET };
 const rings = ucx.rings({ ...how, timeout: Number(timeout) });
@@ -22,13 +23,17 @@ async function* lines(): AsyncGenerator<string> {
   }
 }
 
+/** With `"drop-oldest"`, the writer has one to fill beside those that its readers have not read. */
+const FRAMES = whenFull === "wait" ? 2 : 3;
+
 type Commands = Readonly<Record<string, (argument: string) => Promise<unknown>>>;
 
 async function writer(): Promise<Commands> {
-  const ring = create(rings, address, 2, "wait", size === "large" ? LARGE : INFO);
+  const ring = create(rings, address, FRAMES, whenFull as WhenFull, size === "large" ? LARGE : INFO);
   return await Promise.resolve({
     readers: () => Promise.resolve(ring.readers),
     publish: (value) => publish(ring, Number(value)),
+    room: async () => (await ring.next({ signal: AbortSignal.timeout(200) }))[Symbol.dispose](),
     flush: () => ring.flush({ signal: AbortSignal.timeout(30_000) }).then(() => "flushed"),
   });
 }
@@ -38,6 +43,7 @@ async function reader(): Promise<Commands> {
   let frame: HostFrame | undefined;
   return {
     next: async () => (frame = await ring.next()) === undefined ? "the end" : valueOf(frame),
+    missed: () => Promise.resolve(ring.missed),
     release: () => Promise.resolve(frame![Symbol.dispose]()).then(() => "released"),
   };
 }

@@ -54,6 +54,34 @@ for (const transport of TRANSPORTS) {
     });
   }
 
+  ucxTest(`ring: a reader of small frames sends several releases in one message, over ${transport}`, async () => {
+    const { ucx, rings } = openRings([transport]);
+    await using _ = ucx;
+    const path = freshPath();
+    await using ring = create(rings, path, 4);
+    await using reader = await open(rings, path);
+    await ring.joined();
+    const calls = ucp() as { ucp_tag_send_nbx: UCP["ucp_tag_send_nbx"] };
+    const { ucp_tag_send_nbx } = calls;
+    const releases: number[] = [];
+    calls.ucp_tag_send_nbx = (endpoint, at, count, tag, param) => {
+      if (count < 1_000n) releases.push(Number(count) / 24); // the notice of a frame has that frame besides
+      return ucp_tag_send_nbx(endpoint, at, count, tag, param);
+    };
+    try {
+      for (let turn = 1; turn <= 40; turn++) {
+        await publish(ring, turn);
+        using frame = (await reader.next())!;
+        assertEquals(valueOf(frame), turn);
+      }
+      await ring.flush();
+    } finally {
+      calls.ucp_tag_send_nbx = ucp_tag_send_nbx;
+    }
+    assertEquals(releases.reduce((sum, count) => sum + count), 40);
+    assert(releases.length < 40, `${releases.length} messages`);
+  });
+
   ucxTest(`ring: three readers see each frame as it was published, over ${transport}`, async () => {
     const alive = ledger.alive;
     {

@@ -1,10 +1,12 @@
 // Both sides in one process: what a share and a connection do, hold and give back.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, host, ledger, NativeCallError } from "../../mod.ts";
+import { ArgumentError, DisposedError, host, ledger, MapperGraph, NativeCallError } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { Level, openFds } from "../gc.ts";
+import { HERE, open as openDevice, SOURCE } from "../opencl/help.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
+import { SECRET, unusedPort } from "./ring_help.ts";
 
 /** What stays of a context that has given up a process which hangs. */
 const STAYS = { "ucx.context": 1, "ucx.worker": 1 };
@@ -118,6 +120,81 @@ ucxTest("a ticket of which any byte was changed is refused", () => {
     assertThrows(() => ucx.connect(ticket.subarray(0, i)), ArgumentError, "ticket:");
   }
 });
+
+/** Where this process's network has ports on which something listens, as the kernel writes them. */
+function listening(): Set<string> {
+  const lines = ["tcp", "tcp6"].flatMap((file) => Deno.readTextFileSync(`/proc/self/net/${file}`).split("\n").slice(1));
+  const fields = lines.map((line) => line.trim().split(/\s+/));
+  return new Set(fields.filter(([, , , state]) => state === LISTEN).map(([, place]) => place));
+}
+
+const [LISTEN, LOOPBACK] = ["0A", "0100007F"];
+
+ucxTest("a share, and a ring at a port alone, listen on the loopback device and nowhere else", () => {
+  const before = listening();
+  using ucx = UcxContext.open();
+  using there = host.allocate(BYTES);
+  using _share = ucx.share([there]);
+  const frames = [1, 2].map(() => host.allocate(BYTES));
+  using _ring = ucx.rings({ secret: SECRET }).create(unusedPort(), { frames });
+  const places = [...listening().difference(before)];
+  assert(places.length >= 2 && places.every((place) => place.startsWith(`${LOOPBACK}:`)), `${places}`);
+});
+
+ucxTest("memory with an fd is shared as any other", async () => {
+  await using ucx = UcxContext.open({ transports: ["posix", "tcp"] });
+  await using there = host.allocate({ ...BYTES, sharable: true });
+  await using share = ucx.share([there], { access: "read-write" });
+  await using remote = ucx.connect(share.ticket);
+  await using here = host.allocate({ ...BYTES, sharable: true });
+  here.view().fill(3);
+  await remote.tensors[0].put(here);
+  assert(there.view().every((value) => value === 3));
+});
+
+for (const platform of HERE) {
+  ucxTest(`a kernel on ${platform} waits for a get(), and a put() for the kernel`, async () => {
+    await using ucx = UcxContext.open({ transports: ["tcp"] });
+    using cl = openDevice(platform);
+    using graph = new MapperGraph([host, cl]);
+    using program = cl.program(SOURCE);
+    using add = program.kernel("add");
+    await using there = host.allocate(BYTES);
+    await using share = ucx.share([there], { access: "read-write" });
+    await using remote = ucx.connect(share.ticket);
+    await using here = host.allocate(BYTES);
+    for (let i = 1; i <= 5; i++) {
+      there.view().fill(i);
+      here.view().fill(0);
+      remote.tensors[0].get(here); // nothing awaits it
+      {
+        await using seen = graph.map(here, cl);
+        add.run({ items: [100_000] }, [seen, 40]);
+      }
+      await remote.tensors[0].put(here);
+      assert(there.view().every((value) => value === i + 40), `turn ${i}: ${there.view()[0]}`);
+    }
+  });
+
+  ucxTest(`memory of ${platform}'s device is refused, and shared once it is mapped to the host`, async () => {
+    await using ucx = UcxContext.open({ transports: ["tcp"] });
+    using cl = openDevice(platform);
+    using graph = new MapperGraph([host, cl]);
+    using there = cl.allocate({ shape: [4096], dtype: "u8" });
+    cl.queue.fill(there, 7);
+    const error = assertThrows(() => ucx.share([there]), ArgumentError, "UCX cannot use");
+    assertEquals([error.argument, error.hint?.startsWith("Map it to the host")], ["tensors[0]", true]);
+    await using seen = graph.map(there, host, { access: "read", copy: "allow" });
+    await using share = ucx.share([seen]);
+    await using remote = ucx.connect(share.ticket);
+    await using here = host.allocate({ shape: [4096], dtype: "u8" });
+    await remote.tensors[0].get(here);
+    assert(here.view().every((value) => value === 7));
+    assertEquals(seen.route.bytesMoved, seen.route.steps[0].transfer === "alias" ? 0 : 4096);
+    await remote[Symbol.asyncDispose]();
+    await share[Symbol.asyncDispose]();
+  });
+}
 
 /** By hand: SAMEPAGE_CONNECTS=10000. */
 const CONNECTS = Number(Deno.env.get("SAMEPAGE_CONNECTS") ?? 40);

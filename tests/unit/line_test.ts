@@ -3,14 +3,14 @@
 import { openFds } from "../gc.ts";
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Fence } from "../../src/core/device/fence.ts";
-import type { Line, Use } from "../../src/core/device/line.ts";
+import { Line, type Use } from "../../src/core/device/line.ts";
 import { AccessError, DisposedError, NativeCallError } from "../../src/core/errors.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { host } from "../../src/host/mod.ts";
-import { command, FakeDriver, type FakeLane, FakeMaker, fakes, FakeWork, misuses } from "./fakes.ts";
+import { command, FakeDriver, FakeLane, FakeMaker, fakes, FakeWork, misuses } from "./fakes.ts";
 import { ManualGate } from "../gate.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
@@ -621,8 +621,29 @@ lineTest("what was submitted before the gate can be waited for", () => {
   const before = line.fence();
   line.submit([], command(() => {}), [gate.fence]);
   before.waitSync();
+  assertEquals(line.mayFailEarly, true);
   gate.open();
   line.fence().waitSync();
+  assertEquals(line.mayFailEarly, false);
+});
+
+lineTest("a gate holds up the lines beside its own, and not what is over on them", () => {
+  const gate = new ManualGate();
+  const beside = new Set<WeakRef<Line>>();
+  const driver = new FakeDriver();
+  const [one, two] = ["one", "two"].map((name) => {
+    const line = new Line<FakeLane>({ driver, name, beside, open: (events) => new FakeLane(events) });
+    beside.add(new WeakRef(line as Line));
+    return line;
+  });
+  one.submit([], command(() => {}));
+  one.lane.run();
+  two.submit([], command(() => {}), [gate.fence]);
+  one.fence().waitSync();
+  one.submit([], command(() => {}));
+  assertThrows(() => one.fence().waitSync(), AccessError, "could never end");
+  gate.open();
+  for (const line of [one, two]) line.fence().waitSync();
 });
 
 lineTest("a line that waits on the device for gated work is gated too", () => {
@@ -770,7 +791,7 @@ lineTest("a blocking call behind a gate is refused, and its waits are taken back
   assertThrows(() => one.submit([], blocking), AccessError, "could never end");
   assertThrows(() => two.submit([use(tensor)], blocking), AccessError, "could never end");
   assertThrows(() => two.submitRaw(blocking, [one.fence()]), AccessError, "could never end");
-  assertEquals([two.submitted, two.lane.waits.length], [0, 0]);
+  assertEquals([two.submitted, two.lane.waits.length, two.mayFailEarly], [0, 0, false]);
   two.submit([], blocking); // stands behind no gate: nothing was submitted that does
   gate.open();
   for (const { lane } of [one, two]) lane.run();

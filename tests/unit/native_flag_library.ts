@@ -15,7 +15,7 @@ const SYMBOLS = {
 export type Caller = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 /** Where it is, once it was built. */
-export const LIBRARY = new URL("../../out/native_flag.so", import.meta.url).pathname; // git ignores it
+const LIBRARY = new URL("../../out/native_flag.so", import.meta.url).pathname; // git ignores it
 
 /** Compiles it. Returns why it cannot. */
 export async function buildCaller(): Promise<string | undefined> {

@@ -18,8 +18,8 @@ export interface Facts {
 }
 
 /** Undefined if the notice alone says all. @throws {ArgumentError} if a reader would refuse it. */
-export function encodedFacts({ info: { media }, metadata, name }: Frame): Uint8Array | undefined {
-  const isKnown = isMore(metadata);
+export function encodedFacts({ info: { media }, metadataIfMade: metadata, name }: Frame): Uint8Array | undefined {
+  const isKnown = metadata !== undefined && isMore(metadata);
   if (media === undefined && !isKnown) return undefined;
   try {
     const body = {

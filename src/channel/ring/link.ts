@@ -53,11 +53,21 @@ export interface Joined<T extends Tensor | Frame> {
   readonly link: Link;
   readonly frames: readonly T[];
   readonly whenFull: WhenFull;
+  /** For memory that is not the writer's own. */
+  readonly fetch?: Fetch;
+}
+
+/**
+ * How a reader gets the bytes of the frame that was announced last, and so gives the frame back to the writer. Places are
+ * indexes of frames that the program does not hold.
+ */
+export interface Fetch {
+  /** Puts bytes that came with the notice to a place. Returns false if they come by themselves. */
+  unpack(place: number): boolean;
   /**
-   * For memory that is not the writer's own: brings the bytes of the frame that was announced last into the first of
-   * these places, which are indexes of `frames` that the program does not hold, and so gives the frame back to the writer.
-   * Resolves to false if the writer has ended. The bytes of later frames may go to the other places meanwhile, in order,
-   * so the next call has to begin with those; if the wait is given up, it has to name all of them again.
+   * Brings bytes that come by themselves to the first of these places. Resolves to false if the writer has ended. The bytes
+   * of later frames may go to the other places meanwhile, in order, so the next call has to begin with those; if the wait
+   * is given up, it has to name all of them again.
    */
-  readonly fetch?: (places: readonly number[], signal: AbortSignal | undefined) => Promise<boolean>;
+  bring(places: readonly number[], signal: AbortSignal | undefined): Promise<boolean>;
 }

@@ -17,7 +17,8 @@ export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 /** The version of this format: the ring's first message names it. */
 export const FORMAT = 2;
 
-const BYTES = 24;
+/** Of a notice, without facts. */
+export const NOTICE_BYTES = 24;
 
 const [KIND_AT, INDEX_AT, SEQUENCE_AT, TIMESTAMP_AT] = [0, 4, 8, 16];
 
@@ -56,7 +57,7 @@ export function isTimestamp(value: unknown): value is bigint {
 }
 
 /** Notices are written one after the other, in the same bytes. */
-const scratch = new DataView(new ArrayBuffer(BYTES));
+const scratch = new DataView(new ArrayBuffer(NOTICE_BYTES));
 const scratchBytes = new Uint8Array(scratch.buffer);
 
 export function encodedNotice(kind: number, notice: Notice): Uint8Array {
@@ -82,18 +83,18 @@ export function notify(
 export function noticeOf(kinds: readonly number[]): Look<ReceivedNotice> {
   return (data, byteLength, fds) => {
     if (fds.length > 0) throw badMessage("fds", `expected 0, got ${fds.length}.`);
-    if (byteLength < BYTES) throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);
+    if (byteLength < NOTICE_BYTES) throw badMessage("notice", `expected ${NOTICE_BYTES} bytes, got ${byteLength}.`);
     const kind = data.getUint32(KIND_AT, true);
     if (!kinds.includes(kind)) throw badMessage("notice", `expected kind ${kinds.join(" or ")}, got ${kind}.`);
-    if (byteLength > BYTES && kind !== NOTICES.published) {
-      throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);
+    if (byteLength > NOTICE_BYTES && kind !== NOTICES.published) {
+      throw badMessage("notice", `expected ${NOTICE_BYTES} bytes, got ${byteLength}.`);
     }
     const upper = data.getUint32(SEQUENCE_AT + 4, true);
     if (upper >= 2 ** 21) throw badMessage("sequence", "expected a number below 2^53.");
     const sequence = upper * 2 ** 32 + data.getUint32(SEQUENCE_AT, true);
-    const known = byteLength === BYTES
+    const known = byteLength === NOTICE_BYTES
       ? undefined
-      : factsIn(new Uint8Array(data.buffer, data.byteOffset + BYTES, byteLength - BYTES));
+      : factsIn(new Uint8Array(data.buffer, data.byteOffset + NOTICE_BYTES, byteLength - NOTICE_BYTES));
     return { kind, index: data.getUint32(INDEX_AT, true), sequence, timestamp: timestampIn(data), known };
   };
 }
@@ -114,8 +115,8 @@ function written(
   scratch.setUint32(SEQUENCE_AT + 4, sequence / 2 ** 32, true);
   scratch.setBigInt64(TIMESTAMP_AT, timestamp, true);
   if (facts === undefined) return scratchBytes;
-  const whole = new Uint8Array(BYTES + facts.length);
+  const whole = new Uint8Array(NOTICE_BYTES + facts.length);
   whole.set(scratchBytes);
-  whole.set(facts, BYTES);
+  whole.set(facts, NOTICE_BYTES);
   return whole;
 }

@@ -11,26 +11,28 @@ const LONG_MS = 2;
 export class Polling {
   #isWorthIt = true;
 
+  /** Asks for a moment, in which the event loop does not turn, where the last wait was short. */
+  spin<T>(ask: () => T | undefined): T | undefined {
+    if (!this.#isWorthIt) return undefined;
+    const end = performance.now() + POLLING_MS;
+    do {
+      libc().sched_yield(); // the other side may need this core
+      const result = ask();
+      if (result !== undefined) return result;
+    } while (performance.now() < end);
+    return undefined;
+  }
+
   /**
    * Waits, then asks, until there is a result; `wait` resolves when it is worth asking. The caller asks once before.
-   * `polls` is false if another task of this program has to act, which it cannot while this one polls. `whenSlow` is
-   * called after every {@link SLOW_MS}.
+   * `whenSlow` is called after every {@link SLOW_MS}.
    */
-  async until<T>(
-    ask: () => T | undefined,
-    wait: () => Promise<void>,
-    polls: boolean,
-    whenSlow: () => void,
-  ): Promise<T> {
+  async until<T>(ask: () => T | undefined, wait: () => Promise<void>, whenSlow: () => void): Promise<T> {
     const start = performance.now();
-    const end = polls && this.#isWorthIt ? start + POLLING_MS : start;
-    let slow: ReturnType<typeof setInterval> | undefined;
+    const slow = setInterval(whenSlow, SLOW_MS);
     try {
-      for (let now = start;; now = performance.now()) {
-        if (now >= end) {
-          slow ??= setInterval(whenSlow, SLOW_MS);
-          await wait();
-        } else libc().sched_yield(); // the other side may need this core
+      for (;;) {
+        await wait();
         const result = ask();
         if (result === undefined) continue;
         this.#isWorthIt = performance.now() - start < LONG_MS;

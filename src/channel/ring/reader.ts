@@ -5,7 +5,7 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { withMoment } from "../../core/layout/frame_info.ts";
 import { Pace, SLOW_MS } from "../../core/pace.ts";
-import { Frame } from "../../core/tensors/frame.ts";
+import { Frame, planesOf } from "../../core/tensors/frame.ts";
 import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { Credentials } from "../connection.ts";
@@ -16,7 +16,7 @@ import { Turns } from "../../core/turns.ts";
 import { ReusedFrame, type TurnFacts } from "../../core/tensors/reused.ts";
 import { Changes } from "./changes.ts";
 import type { Facts } from "./facts.ts";
-import type { Joined, Link } from "./link.ts";
+import type { Fetch, Joined, Link } from "./link.ts";
 import {
   isEnd,
   mostHeld,
@@ -41,7 +41,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** Its end of life: frames that are still held end, and the writer gets them back. */
   readonly resource: Resource;
   readonly #link: Link;
-  readonly #fetch: Joined<T>["fetch"];
+  readonly #fetch: Fetch | undefined;
   readonly #frames: readonly ReusedFrame<T>[];
   readonly #whenFull: WhenFull;
   /** The frames that the program holds, by index. */
@@ -75,7 +75,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const freed = this.#freed;
     this.resource = new Resource({ name, undo: [() => freed.wake()] });
     link.resource.dependOn(this.resource);
-    for (const frame of frames) frame.resource.dependOn(this.resource);
+    for (const frame of frames) {
+      frame.resource.dependOn(this.resource);
+      for (const part of [frame, ...planesOf(frame)]) keepFor(part, this); // what is lent of it keeps it, and ends with this
+    }
     finalizers.register(this, this.resource, this);
   }
 
@@ -116,10 +119,11 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     try {
       signal?.throwIfAborted();
       const turn = this.#pace.next();
-      const waits = turn !== undefined || this.#waiting.isBusy || this.#fetch !== undefined;
-      const notice = waits ? undefined : this.#announced();
-      if (notice !== undefined) return notice === "ended" ? undefined : this.#lend(notice);
-      return await this.#waiting.run(() => this.#waitForFrame(signal, turn), signal);
+      if (turn !== undefined || this.#waiting.isBusy) {
+        return await this.#waiting.run(() => this.#takeTurn(signal, turn), signal);
+      }
+      const frame = this.#frameNow();
+      return frame === "later" ? await this.#waiting.run(() => this.#waitForFrame(signal), signal) : frame;
     } catch (error) {
       if (!isReasonOf(signal, error)) this[Symbol.dispose]();
       throw error;
@@ -129,12 +133,18 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** Each frame, until the writer ends or this is disposed. A frame is released by its dispose, or by the next turn. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {
-      const frame = await this.next().catch(unlessDisposed);
+      let frame: T | undefined;
+      try {
+        frame = await this.next();
+      } catch (error) {
+        unlessDisposed(error);
+      }
       if (frame === undefined) return;
       try {
         yield frame;
       } finally {
-        await frame[Symbol.asyncDispose]();
+        const ending = frame.disposeSoon();
+        if (ending !== undefined) await ending;
       }
     }
   }
@@ -167,13 +177,31 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     return stream;
   }
 
-  async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | undefined> {
+  async #takeTurn(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | undefined> {
     await turn;
     signal?.throwIfAborted();
-    const notice = this.#arriving ?? this.#announced() ?? await this.#polling.until(
+    const frame = this.#frameNow();
+    return frame === "later" ? await this.#waitForFrame(signal) : frame;
+  }
+
+  /** The next frame, or undefined at the end; "later" if the event loop has to turn before. */
+  #frameNow(): T | undefined | "later" {
+    const notice = this.#arriving ?? this.#announced() ??
+      (this.#hasAll ? undefined : this.#polling.spin(() => this.#announced()));
+    if (notice === undefined) return "later";
+    if (notice === "ended") return undefined;
+    if (this.#fetch === undefined) return this.#lend(notice);
+    this.#arriving = notice;
+    const place = this.#places[0] ?? this.#free();
+    if (place === undefined) return "later";
+    this.#places[0] = place;
+    return this.#fetch.unpack(place) ? this.#arrived(notice) : "later";
+  }
+
+  async #waitForFrame(signal: AbortSignal | undefined): Promise<T | undefined> {
+    const notice = this.#arriving ?? await this.#polling.until(
       () => this.#announced(),
       () => this.#link.ready("read", signal),
-      !this.#hasAll,
       () => this.#nameItself(),
     );
     if (notice === "ended") return undefined;
@@ -181,13 +209,18 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     this.#arriving = notice;
     const places = this.#places;
     if (places.length === 0) places.push(this.#free() ?? await this.#untilFree(signal));
+    if (this.#fetch.unpack(places[0])) return this.#arrived(notice);
     const another = places.length < AHEAD ? this.#free() : undefined;
     if (another !== undefined) places.push(another);
-    const hasCome = await this.#fetch(places, signal);
+    if (await this.#fetch.bring(places, signal)) return this.#arrived(notice);
     this.#arriving = undefined;
-    if (!hasCome) return undefined;
+  }
+
+  /** Lends the frame whose bytes have come to the first place. */
+  #arrived(notice: ReceivedNotice): T {
+    this.#arriving = undefined;
     notifyWriter(this.#link, this.resource.name, NOTICES.released, notice);
-    return this.#lend(notice, places.shift());
+    return this.#lend(notice, this.#places.shift());
   }
 
   /** The index of a frame that neither the program holds, nor bytes may come to. */
@@ -201,7 +234,6 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     return await this.#polling.until(
       () => this.#free(),
       () => this.#freed.next(signal),
-      false,
       () => this.#nameItself(),
     );
   }
@@ -270,23 +302,28 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       else freed.wake();
     };
     const reused = this.#frames[place];
-    const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});
+    const facts = reused.whole instanceof Frame ? factsOf(reused.whole, known, sequence, timestamp) : {};
+    const frame = reused.lend("read", atEnd, facts);
     inHand.set(place, notice);
-    if (frame instanceof Frame) {
-      const { metadata } = frame;
-      if (metadata.get("source")?.sequence === undefined) metadata.set("source", { sequence });
-      if (timestamp !== undefined || metadata.get("timestamp") !== undefined) {
-        metadata.set("timestamp", { pts: timestamp });
-      }
-    }
-    keepFor(frame, this); // its end is the frame's
     return frame;
   }
 }
 
 /** The frame's facts in this turn, without anything from another turn. */
-function factsOf({ info }: Frame, { media, metadata = new Metadata() }: Facts = {}): TurnFacts {
-  return { info: withMoment(info, media), metadata };
+function factsOf(
+  { info }: Frame,
+  { media, metadata = new Metadata() }: Facts = {},
+  sequence: number,
+  timestamp: bigint | undefined,
+): TurnFacts {
+  const withTurn = () => {
+    if (metadata.get("source")?.sequence === undefined) metadata.set("source", { sequence });
+    if (timestamp !== undefined || metadata.get("timestamp") !== undefined) {
+      metadata.set("timestamp", { pts: timestamp });
+    }
+    return metadata;
+  };
+  return { info: withMoment(info, media), metadata: withTurn };
 }
 
 /** Notifies the writer. If that fails, this side leaves the ring, so that the writer gets its frames back. */

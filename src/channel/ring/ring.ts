@@ -3,8 +3,8 @@ import { ofArgument } from "../../core/errors.ts";
 import { allOrNothing, undone } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
-import { type ChannelOptions, checks, signalIn, type SignalOptions } from "../options.ts";
-import { connect, listen } from "../server.ts";
+import { type ChannelOptions, checks, readerOptions, signalIn, type SignalOptions } from "../options.ts";
+import { connectAs, listen } from "../server.ts";
 import type { WhenFull } from "./notice.ts";
 import { MOST_FRAMES } from "./beginning.ts";
 import { doorOf, joined } from "./by_fd.ts";
@@ -79,6 +79,7 @@ export class FrameRing {
    * Joins the ring at a path. It gives the frames that are published from now on.
    *
    * @typeParam T what the writer's frames are in the first of `contexts` that takes them: `Frame<HostTensor>`
+   * @throws {ArgumentError} without a context for its frames.
    * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there; ECONNRESET if its writer ends meanwhile, or
    *     does not let this process in.
    * @throws {MessageError} if it is not a ring, or its memory is not what its writer says.
@@ -86,8 +87,9 @@ export class FrameRing {
   static async open<T extends Tensor | Frame = Frame>(path: string, options: OpenRingOptions): Promise<RingReader<T>> {
     const { signal, ...channel } = optionsIn(options, OPEN);
     const wait = signalIn(signal);
+    const allowed = readerOptions(channel);
     signal?.throwIfAborted();
-    const peer = connect(path, channel);
+    const peer = connectAs<T>(path, allowed);
     try {
       return new RingReader<T>(await joined<T>(peer, wait), `ring at ${path}`);
     } catch (error) {

@@ -31,7 +31,7 @@ export class Slot<T extends Tensor | Frame> {
 
   /** The frame's facts in a new turn, without metadata. */
   factsOf(media: MediaFacts | undefined): TurnFacts {
-    return this.#kind === undefined ? {} : { info: withMoment(this.#kind, media), metadata: new Metadata() };
+    return this.#kind === undefined ? {} : { info: withMoment(this.#kind, media), metadata: noMetadata };
   }
 
   get isHeld(): boolean {
@@ -50,6 +50,8 @@ export class Slot<T extends Tensor | Frame> {
     if (--this.#holders === 0) this.#held.count--;
   }
 }
+
+const noMetadata = () => new Metadata();
 
 /** A frame's times from before it joined the ring belong to none of its turns. */
 function timeless({ media: _, ...kind }: FrameInfo): FrameInfo {

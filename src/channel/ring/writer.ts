@@ -3,6 +3,7 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { type MediaFacts, mediaFacts } from "../../core/layout/frame_info.ts";
+import { Given } from "../../core/memory/view.ts";
 import { Pace, SLOW_MS } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
@@ -38,6 +39,20 @@ interface Turn<T extends Tensor | Frame> {
   published: boolean;
 }
 
+/** A frame that a ring has lent to its program: it knows its turn. */
+class Lent extends Given {
+  readonly #turn: Turn<Tensor | Frame>;
+
+  constructor(frame: Tensor | Frame, turn: Turn<Tensor | Frame>) {
+    super(frame);
+    this.#turn = turn;
+  }
+
+  static turnOf(frame: object): Turn<Tensor | Frame> | undefined {
+    return #turn in frame ? frame.#turn : undefined;
+  }
+}
+
 /**
  * The side of a ring that fills its frames. It listens until it is disposed, and keeps the process alive.
  *
@@ -51,7 +66,6 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   readonly path: string;
   readonly #slots: readonly Slot<T>[];
   readonly #free: Slot<T>[];
-  readonly #turns: WeakMap<object, Turn<T>> = new WeakMap();
   readonly #audience: Audience<T>;
   readonly #publishing: Turns = new Turns();
   /** A change wakes one of the tasks that wait for a frame. */
@@ -123,21 +137,17 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     const { timestamp: given } = optionsIn(options, PUBLISH);
     if (given !== undefined && typeof given !== "bigint") throw checks.wrongKind("timestamp", "a bigint", given);
     const turn = this.#turnOf(frame);
-    const timestamp = given ?? (frame instanceof Frame ? frame.metadata.get("timestamp")?.pts : undefined);
+    const timestamp = given ?? (frame instanceof Frame ? frame.metadataIfMade?.get("timestamp")?.pts : undefined);
     if (timestamp !== undefined && !isTimestamp(timestamp)) {
       throw checks.wrong("timestamp", `expected a bigint between -2^63 and 2^63, got ${literal(timestamp)}.`);
     }
     const facts = frame instanceof Frame ? encodedFacts(frame) : undefined;
     turn.published = true; // before its turn comes: who disposes or publishes it meanwhile does not give it back
+    const isFirst = !this.#publishing.isBusy;
+    const ending = isFirst ? this.#end(frame, turn.slot) : undefined;
+    if (isFirst && ending === undefined) return this.#announce(turn.slot, timestamp, facts);
     return await this.#publishing.run(async () => {
-      try {
-        frame.resource.ending = "published";
-        await frame[Symbol.asyncDispose]();
-      } catch (error) {
-        this.#giveBack(turn.slot);
-        throw error;
-      }
-      this.resource.assertLive();
+      await (isFirst ? ending : this.#end(frame, turn.slot));
       return this.#announce(turn.slot, timestamp, facts);
     });
   }
@@ -180,8 +190,10 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     }
     if (!isMade(frame, Frame) && !isMade(frame, Tensor)) throw checks.wrongKind("frame", "a frame", given);
     this.resource.assertLive();
-    const turn = this.#turns.get(frame);
-    if (turn === undefined) throw checks.wrong("frame", `expected one of ring.next(), got ${frame.name}.`);
+    const turn = Lent.turnOf(frame) as Turn<T> | undefined;
+    if (turn === undefined || turn.slot !== this.#slots[turn.slot.index]) {
+      throw checks.wrong("frame", `expected one of ring.next(), got ${frame.name}.`);
+    }
     const hint = "Ask for another: await ring.next().";
     if (turn.published) throw checks.wrong("frame", `${frame.name} was published before.`, hint);
     if (!frame.resource.isLive) {
@@ -199,11 +211,10 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   async #waitForRoom(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<Slot<T>> {
     await turn;
     signal?.throwIfAborted();
-    const slot = this.#room(); // it may have come while others had their turns
+    const ask = () => this.#room(); // one may have come while others had their turns
+    const slot = ask() ?? (this.#audience.waitedFor > 0 ? this.#polling.spin(ask) : undefined);
     if (slot !== undefined) return slot;
-    const wait = () => this.#audience.change(signal);
-    const isReaders = this.#audience.waitedFor > 0;
-    return await this.#polling.until(() => this.#room(), wait, isReaders, () => this.#nameWhoIsWaitedFor());
+    return await this.#polling.until(ask, () => this.#audience.change(signal), () => this.#nameWhoIsWaitedFor());
   }
 
   #nameWhoIsWaitedFor(): void {
@@ -233,7 +244,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
       atEnd(); // a tensor over the same memory is in use
       throw error;
     }
-    this.#turns.set(frame, turn);
+    new Lent(frame, turn);
     return frame;
   }
 
@@ -242,7 +253,22 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     this.#audience.changes.wake();
   }
 
+  /** Ends a frame that is published; undefined where there is nothing to wait for. */
+  #end(frame: T, slot: Slot<T>): Promise<void> | undefined {
+    const giveBack = (error: unknown) => {
+      this.#giveBack(slot);
+      throw error;
+    };
+    frame.resource.ending = "published";
+    try {
+      return frame.disposeSoon()?.catch(giveBack);
+    } catch (error) {
+      return giveBack(error);
+    }
+  }
+
   #announce(slot: Slot<T>, timestamp: bigint | undefined, facts: Uint8Array | undefined): number {
+    this.resource.assertLive();
     const sequence = ++this.#sequence;
     slot.notice = { index: slot.index, sequence, timestamp, facts };
     this.#audience.publish(slot);

@@ -147,7 +147,7 @@ export class Line<L = any> extends Printed implements LineEvents {
    * @throws the driver's error if it refuses the call: nothing was submitted then.
    */
   submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
-    let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive && !call.blocks;
+    let ready = after.length === 0 && this.resource.isLive && !call.blocks;
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
     if (!ready) this.#prepare(uses, after, call.blocks ?? false);
     if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);

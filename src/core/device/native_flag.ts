@@ -150,6 +150,11 @@ export class Signal implements PolledWork, Disposable {
     else freeLate(this);
   }
 
+  /** The same where C has hardly had the time: it is not asked now. */
+  disposeLate(): void {
+    freeLate(this);
+  }
+
   free(): void {
     this.#isFreed = true;
     ledger.remove(KIND);

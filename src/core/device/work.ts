@@ -167,6 +167,11 @@ export class Work {
     return found;
   }
 
+  /** False if {@link takeFailures} has none to return. */
+  get mayHaveFailed(): boolean {
+    return this.#failures !== NO_ERRORS || this.#unsure !== undefined;
+  }
+
   /** Returns each failure once. */
   takeFailures(): readonly unknown[] {
     if (this.#unsure !== undefined) this.#ask();

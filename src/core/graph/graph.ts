@@ -131,8 +131,11 @@ export class Graph extends Printed implements Disposable {
     const query = { source: source.described, goal, access, waits, copies: copy === "allow" };
     const found = search(query, this.#edges, this.#targets);
     const { steps, refused } = found;
-    if (refused.length > 0) return { steps, refused: refused.map((one) => withCopy(one, source)) };
-    if (steps !== undefined) return found;
+    if (refused.length > 0) return withCopies(found, source);
+    return steps === undefined ? this.#noEdge(source, goal) : found;
+  }
+
+  #noEdge(source: Mapped, goal: Target): Found {
     const [from, to] = [source.target.kind, goal.kind];
     const there = this.#targets.map(({ kind }) => kind);
     return { steps: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.sourcesOf(to), there })] };
@@ -182,11 +185,12 @@ export class Graph extends Printed implements Disposable {
   }
 }
 
-/** A gap that closes an edge, and nothing else to do about it: a copy has none. */
-function withCopy(refusal: Refusal, { target }: Mapped): Refusal {
-  if (refusal.remedy !== undefined || refusal.argument?.startsWith("strides") !== true) return refusal;
+/** Where a gap closes an edge, and there is nothing else to do about it: a copy has none. */
+function withCopies({ steps, refused }: Found, { target }: Mapped): Found {
   const call = portsOf(target)?.denseCopy;
-  return { ...refusal, remedy: `Copy it to memory without gaps${call === undefined ? "" : `: ${call}`}.` };
+  const remedy = `Copy it to memory without gaps${call === undefined ? "" : `: ${call}`}.`;
+  const isOfGaps = (one: Refusal) => one.remedy === undefined && one.argument?.startsWith("strides") === true;
+  return { steps, refused: refused.map((one) => isOfGaps(one) ? { ...one, remedy } : one) };
 }
 
 export interface Pending {
@@ -212,7 +216,7 @@ function readyFor(source: Mapped, asked: Asked): Ready {
   const waits = source.work;
   const outside = source.outsideWork(access);
   if (outside.length > 0) waits.push(...outside);
-  for (const { resource } of returning) waits.push(...resource!.work.fences);
+  for (let i = 0; i < returning.length; i++) waits.push(...returning[i].resource!.work.fences);
   // One that is over needs no wait: a device could not wait for a promise that has settled.
   if (asked.after?.reached() === false) waits.push(asked.after);
   return { access, returning, waits };
@@ -282,28 +286,33 @@ function take(
   step: ProbedStep,
   pending: Pending,
 ): Mapped {
-  // Checked again: while the host waited, bytes may have come back.
-  for (const grant of source.usable(access)) {
-    if (pending.returning.includes(grant)) continue;
-    throw new AccessError(`${source.name} has been lent to ${grant.holder}.`, { api: "core" });
-  }
+  const lent = source.usable(access); // checked again: while the host waited, bytes may have come back
+  for (let i = 0; i < lent.length; i++) if (!pending.returning.includes(lent[i])) throw lentMeanwhile(source, lent[i]);
   const name = `${mapOf(target)}${source.resource.name}`;
   const grants = lentBy(source, access, name);
   const undo = newUndo();
   let mapped: Mapped | undefined;
   try {
     mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
-    for (const grant of grants) grant.revokeConflicting();
-    for (const earlier of pending.returning) {
-      if (earlier.resource!.giveBack !== undefined) continue; // it may have commands left to submit
-      for (const grant of grants) earlier.coverBy(grant);
-    }
+    for (let i = 0; i < grants.length; i++) grants[i].revokeConflicting();
+    if (pending.returning.length > 0) coverBy(grants, pending.returning);
     return mapped;
   } catch (error) {
     const failures = mapped === undefined ? givenUp(undo, grants[0].resource) : disposed(mapped);
     for (const grant of grants) grant.finish();
     throwAll([error, ...failures], `mapping ${source.name}`);
     throw error;
+  }
+}
+
+function lentMeanwhile(source: Mapped, { holder }: Grant): AccessError {
+  return new AccessError(`${source.name} has been lent to ${holder}.`, { api: "core" });
+}
+
+function coverBy(grants: readonly Grant[], returning: readonly Grant[]): void {
+  for (const earlier of returning) {
+    if (earlier.resource!.giveBack !== undefined) continue; // it may have commands left to submit
+    for (const grant of grants) earlier.coverBy(grant);
   }
 }
 

@@ -2,6 +2,7 @@ import { type Access, reads, writes } from "../memory/access.ts";
 import { type Context, portsOf, type Target } from "./context.ts";
 import { Described } from "../tensors/described.ts";
 import { shown, unexpected } from "../argument.ts";
+import type { Images } from "../contract.ts";
 import { ArgumentError, type Reason, type Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -92,7 +93,20 @@ export function ask(
   const isOfPlanes = ports?.byPlane === true || images?.forPlane !== undefined;
   const isByPlane = isOfPlanes || source.info !== undefined && mapper.byPlane?.(source, target) === true;
   const parts = isByPlane ? source.each : mapper.takesParts ? undefined : source.parts;
-  if (parts === undefined) return askOnce(mapper, source, target, access, waits);
+  return parts === undefined
+    ? askOnce(mapper, source, target, access, waits)
+    : askEach(parts, images, mapper, source, target, access, waits);
+}
+
+function askEach(
+  parts: readonly Described[],
+  images: Images | undefined,
+  mapper: Mapper,
+  source: Described,
+  target: Target,
+  access: Access,
+  waits: readonly Fence[],
+): ProbedStep | Refusal {
   const steps: ProbedStep[] = [];
   for (const [i, part] of parts.entries()) {
     const to = images?.forPlane?.(part.planes[0].layout, i) ?? target;
@@ -126,8 +140,11 @@ function askOnce(
   if (typeof probed !== "object" || probed === null) throw rubbish(mapper, "probe", probed);
   if (!isStep(probed)) return probed;
   if (!(probed.result instanceof Described)) throw rubbish(mapper, "probe", probed.result);
-  if (probed.result.target === target) return probed;
-  return { edge: edgeOf(mapper), reason: `it leads to a target other than ${target.context.name}.` };
+  return probed.result.target === target ? probed : refuseAstray(mapper, target);
+}
+
+function refuseAstray(mapper: Mapper, { context }: Target): Refusal {
+  return { edge: edgeOf(mapper), reason: `it leads to a target other than ${context.name}.` };
 }
 
 /**
@@ -137,7 +154,8 @@ function askOnce(
 export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
   const mapped: unknown = mapper.map(source, target, job);
   if (!(mapped instanceof Mapped)) throw rubbish(mapper, "map", mapped);
-  for (const grant of job.grants) if (grant.resource === undefined) throw rubbish(mapper, "map", mapped);
+  const { grants } = job;
+  for (let i = 0; i < grants.length; i++) if (grants[i].resource === undefined) throw rubbish(mapper, "map", mapped);
   mapped.resource.dependOn(source.resource);
   if (target.context.resource !== undefined) mapped.resource.dependOn(target.context.resource);
   return mapped;

@@ -65,16 +65,21 @@ export function between<What>(
   let ofSource = KNOWN.get(from);
   if (ofSource === undefined) KNOWN.set(from, ofSource = new WeakMap());
   const known = ofSource.get(to) as readonly Between<What>[] | undefined ?? [];
-  for (const one of known) if (one.exports === exports && one.imports === imports) return one;
-  const ends = { from, to, exports, imports };
+  for (let i = 0; i < known.length; i++) {
+    if (known[i].exports === exports && known[i].imports === imports) return known[i];
+  }
+  const found = newBetween({ from, to, exports, imports });
+  ofSource.set(to, [found, ...known.slice(0, 1)] as readonly Between<unknown>[] as readonly Between<never>[]);
+  return found;
+}
+
+function newBetween<What>(ends: Ends<What>): Between<What> {
   const pairs = findPairs(ends);
   const findsOut = pairs.some(({ out, into }) =>
     out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined
   );
   const forAll = pairs.length > 0 && asksNothing(pairs[0].out) && asksNothing(pairs[0].into) ? pairs[0] : undefined;
-  const found = { ...ends, pairs, findsOut, forAll };
-  ofSource.set(to, [found, ...known.slice(0, 1)] as readonly Between<unknown>[] as readonly Between<never>[]);
-  return found;
+  return { ...ends, pairs, findsOut, forAll };
 }
 
 function asksNothing<What>({ fdAccess, takes, closed, refuse, sample, prepare, judge }: Offer<What>): boolean {

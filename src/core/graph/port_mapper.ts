@@ -162,6 +162,8 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   readonly #edge: string;
   /** What the ledger counts an export as, and an import. Texts that are put together at each map would be hashed anew. */
   readonly #kinds: { readonly out: string; readonly into: string };
+  /** What `prepare` has looked up for the `probe` behind it. Not kept for longer, because an edge may outlive contexts. */
+  #ends: Between<What> | undefined;
 
   constructor(from: string, to: string, by: Manner<What>) {
     this.from = from;
@@ -173,7 +175,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   }
 
   prepare(source: Described, target: Target): void {
-    const ends = endsOf(this.#by, source.target, target);
+    const ends = this.#ends = endsOf(this.#by, source.target, target);
     // No port is asked about memory that a side refuses: an image port may expect what a tensor does not have.
     if (!ends.findsOut || refuse(this.#by, source, source.access, ends) !== undefined) return;
     preparePairs(this, ends, this.#by.subjectOf(source));
@@ -182,12 +184,15 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortStep<What> | Refusal {
     const by = this.#by;
     const edge = this.#edge;
-    const ends = endsOf(by, source.target, target);
+    const prepared = this.#ends;
+    this.#ends = undefined;
+    const isFor = prepared?.from === source.target && prepared.to === target;
+    const ends = isFor ? prepared : endsOf(by, source.target, target);
     const known = waits.length === 0 && areOpen(ends) ? ends.stepForAll : undefined;
     const stepped = known ?? this.#stepped(source, access, waits, ends);
     if ("reason" in stepped) return { edge, ...stepped };
     const { pair, transfer, hostWait, waitReason, evidence, moves } = stepped; // a spread would take as long as all else here
-    const bytesMoved = moves === 0 ? 0 : moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
+    const bytesMoved = moves === 0 ? 0 : moves * bytesOf(by, source, access);
     const result = new Described(target, access, by.planesIn(source, transfer, pair), source.info);
     return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, pair };
   }
@@ -209,14 +214,22 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   }
 
   map(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
+    const { kind, stage } = job.step.pair.out;
+    const to = portsOf(target)!;
+    const isAlone = stage === undefined && to.line === undefined;
+    if (isAlone && isAddressed(portsOf(source.target)!, kind) && isAddressed(to, kind)) {
+      return inPlace(source, target, job);
+    }
+    return this.#imported(source, target, job);
+  }
+
+  #imported(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
     const by = this.#by;
     const { described } = source;
     const { access } = job.grants[0];
     const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.step.pair;
     const from = portsOf(source.target)!;
     const to = portsOf(target)!;
-    const isAlone = stage === undefined && to.line === undefined;
-    if (isAlone && isAddressed(from, kind) && isAddressed(to, kind)) return inPlace(source, target, job);
     const leaving: Leaving = stage === undefined
       ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
@@ -266,6 +279,11 @@ function refusesNone<What extends Subject>(by: Manner<What>, { from, to }: Betwe
 /** True unless one side was disposed. */
 function areOpen({ from, to }: Between<never>): boolean {
   return from.context.resource?.isLive !== false && to.context.resource?.isLive !== false;
+}
+
+/** The bytes that one side moves, there and back. */
+function bytesOf<What extends Subject>(by: Manner<What>, source: Described, access: Access): number {
+  return by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
 }
 
 /** The function that the edge would call, if the backend left it out. */

@@ -5,6 +5,7 @@ import type { Work } from "../device/work.ts";
 import type { EndHooks, GiveBack, Resource } from "./resource.ts";
 import { unwind } from "./undo.ts";
 import { messageOf, throwAll, warn } from "../errors.ts";
+import type { Grant } from "../memory/grant.ts";
 import type { Failure } from "../memory/allocation.ts";
 
 /** What holds up the end: work in flight, or a lend, on which no call can block. */
@@ -13,14 +14,17 @@ export type Obstacle = Fence | Promise<void>;
 /** Marks a resource and its dependents as disposed, and revokes their views. False if the end had begun before. */
 export function begin(resource: Resource, by?: Resource): boolean {
   if (!close(resource, by)) return false;
-  if (resource.newest === undefined) return true;
+  if (resource.newest !== undefined) closeDependents(resource);
+  return true;
+}
+
+function closeDependents(resource: Resource): void {
   const owners = [resource];
   for (let i = 0; i < owners.length; i++) {
     for (let link = owners[i].newest; link !== undefined; link = link.older) {
       if (close(link.member, owners[i]) && link.member.newest !== undefined) owners.push(link.member);
     }
   }
-  return true;
 }
 
 function close(resource: Resource, by: Resource | undefined): boolean {
@@ -30,24 +34,34 @@ function close(resource: Resource, by: Resource | undefined): boolean {
     resource.endedBy = by.name;
     resource.ending = by.ending;
   }
+  if (resource.hooks !== undefined) giveUp(resource, resource.hooks);
+  const { grants } = resource;
+  for (let i = 0; i < grants.length; i++) if (grants[i].allocation.liveViews > 0) revokeOf(grants[i], resource);
+  return true;
+}
+
+function giveUp(resource: Resource, hooks: EndHooks): void {
   try {
-    resource.hooks?.giveUp();
+    hooks.giveUp();
   } catch (error) {
     failed(resource, [error]);
   }
-  for (const grant of resource.grants) {
-    try {
-      if (grant.allocation.liveViews > 0) grant.allocation.views?.revokeOf(grant);
-    } catch (error) {
-      failed(resource, [error]);
-    }
+}
+
+function revokeOf(grant: Grant, resource: Resource): void {
+  try {
+    grant.allocation.views?.revokeOf(grant);
+  } catch (error) {
+    failed(resource, [error]);
   }
-  return true;
 }
 
 /** Goes towards `freed`, dependents first, until it would have to wait; returns the obstacle. */
 export function advance(resource: Resource): Obstacle | undefined {
-  if (resource.newest === undefined) return advanceAlone(resource);
+  return resource.newest === undefined ? advanceAlone(resource) : advanceWithDependents(resource);
+}
+
+function advanceWithDependents(resource: Resource): Obstacle | undefined {
   const path = [resource];
   while (path.length > 0) {
     const at = path[path.length - 1];
@@ -150,12 +164,14 @@ function takeStep(resource: Resource, giveBack: GiveBack): void {
 }
 
 function free(resource: Resource): void {
-  for (const { allocation, start, end } of resource.grants) {
+  const { grants } = resource;
+  for (let i = 0; i < grants.length; i++) {
+    const { allocation, start, end } = grants[i];
     for (let kept; (kept = allocation.takeFailure(start, end));) failed(resource, [kept.error]);
   }
   const errors = unwind(resource.undo);
   if (errors.length > 0) failed(resource, errors);
-  for (const grant of resource.grants) grant.finish();
+  for (let i = 0; i < grants.length; i++) grants[i].finish();
   // It leaves the intermediates, which must not wait for it. The other owners keep it until those are gone.
   for (let at = resource.intermediate; at !== undefined; at = at.intermediate) leave(resource, at);
   resource.state = "freed";
@@ -235,6 +251,7 @@ function takeFailuresOf(ended: Resource, resource: Resource): void {
 }
 
 export function raiseFailures(resource: Resource, doing: string = "disposing"): void {
+  if (resource.failures === NONE_FAILED && !resource.work.mayHaveFailed) return;
   const failures = takeFailures(resource);
   if (failures.length > 0) throwAll(failures.map(({ error }) => error), `${doing} ${resource.name}`);
 }

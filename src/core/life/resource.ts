@@ -219,20 +219,22 @@ export class Resource extends Printed {
 
   /** Throws a {@link DisposedError} unless it is live, and an {@link AccessError} if it was taken over. */
   assertLive(): void {
+    if (this.state !== "live" || this.takenBy !== undefined) throw this.#whyUnusable();
+  }
+
+  #whyUnusable(): DisposedError | AccessError {
     if (this.state === "live") {
-      if (this.takenBy === undefined) return;
-      throw new AccessError(`${this.name} can no longer be used: ${this.takenBy} has taken it over.`, {
-        api: "core",
-      });
+      const what = `${this.name} can no longer be used: ${this.takenBy} has taken it over.`;
+      return new AccessError(what, { api: "core" });
     }
     const { name, ending, endedBy } = this;
     const what = endedBy === undefined ? `${name} was ${ending}.` : `${name} was ${ending} with ${endedBy}.`;
     if (ending !== "disposed") {
-      throw new DisposedError(what, { api: "core", hint: "Use it before that, or a new one." });
+      return new DisposedError(what, { api: "core", hint: "Use it before that, or a new one." });
     }
-    if (endedBy === undefined) throw new DisposedError(what, { api: "core" });
+    if (endedBy === undefined) return new DisposedError(what, { api: "core" });
     const hint = `Keep ${endedBy} until the last use of all that depends on it.`;
-    throw new DisposedError(what, { api: "core", hint });
+    return new DisposedError(what, { api: "core", hint });
   }
 
   /** The same of it and of its parts, each of which may have ended by itself. */
@@ -323,9 +325,20 @@ export class Resource extends Printed {
 
   /** Ends it without blocking the event loop, or waits for an end that has begun. @throws like {@link dispose}. */
   async disposeAsync(): Promise<void> {
+    const ending = this.disposeSoon();
+    if (ending !== undefined) await ending;
+  }
+
+  /** The same; undefined where there is nothing to wait for: then it has ended. @throws like {@link dispose}. */
+  disposeSoon(): Promise<void> | undefined {
     begin(this);
     this.awaited = true;
-    if (advance(this) !== undefined) await drive(this);
+    if (advance(this) !== undefined) return this.#driven();
+    raiseFailures(this);
+  }
+
+  async #driven(): Promise<void> {
+    await drive(this);
     raiseFailures(this);
   }
 

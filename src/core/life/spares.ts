@@ -21,9 +21,14 @@ export class Spares<T> {
 
   /** Keeps one for later, or frees it. */
   give(object: T): void {
-    if (this.#spares.length >= this.#most) return this.#end(object);
-    this.#clear(object);
-    this.#spares.push(object);
+    if (this.#spares.length < this.#most) this.#clear(object);
+    this.giveCleared(object);
+  }
+
+  /** The same where it is as good as new already. */
+  giveCleared(object: T): void {
+    if (this.#spares.length >= this.#most) this.#end(object);
+    else this.#spares.push(object);
   }
 
   /** Frees those that are kept: its owner ends. */

@@ -2,7 +2,7 @@ import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { AccessError, warn } from "../errors.ts";
 import { sleepSync } from "../pace.ts";
-import { advance, failed, keepFailures, ownersOf, raiseFailures, subtreeOf } from "./ending.ts";
+import { advance, failed, keepFailures, type Obstacle, ownersOf, raiseFailures, subtreeOf } from "./ending.ts";
 import type { Resource } from "./resource.ts";
 
 /** A wait that has ended. If its work has not, the work is polled. */
@@ -21,8 +21,14 @@ const SECONDS_MS = 2_000;
 
 /** Blocks, but not on a lend or behind a gate: then the end goes on in the background. @throws all failures. */
 export function driveSync(resource: Resource): void {
+  const obstacle = advance(resource);
+  if (obstacle !== undefined) blockOn(resource, obstacle);
+  raiseFailures(resource);
+}
+
+function blockOn(resource: Resource, first: Obstacle): void {
   let ended: EndedWait | undefined;
-  for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {
+  for (let obstacle: Obstacle | undefined = first; obstacle !== undefined; obstacle = advance(resource)) {
     if (obstacle instanceof Promise) {
       leaveToBackground(resource);
       break;
@@ -43,7 +49,6 @@ export function driveSync(resource: Resource): void {
       ended.errors.push(error);
     }
   }
-  raiseFailures(resource);
 }
 
 /**

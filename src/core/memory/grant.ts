@@ -87,7 +87,7 @@ export class Grant {
       ? parent?.isOwner ?? false
       : siblings === allocation.roots || loan !== undefined;
     this.#place = siblings?.add(this, start, end, writes(access));
-    if (siblings === allocation.roots && siblings.size === 2) { for (const root of siblings) root.#noteWork(); }
+    if (siblings === allocation.roots && siblings.size === 2) Grant.#noteWorkOf(siblings);
   }
 
   /**
@@ -101,14 +101,19 @@ export class Grant {
    */
   static root(allocation: Allocation, start: number, end: number, access: Access, holder: string): Grant {
     const { lends, roots } = allocation;
-    let loan: Grant | undefined;
-    do {
-      loan = lends.size === 0 ? undefined : Grant.#loanIn(lends, start, end, access);
-      loan?.resource?.settleIfOver(); // a loan only learns that other code has given the bytes back when it is asked
-    } while (loan !== undefined && loan.#ended);
+    const loan = lends.size === 0 ? undefined : Grant.#liveLoanIn(lends, start, end, access);
     if (loan === undefined) return new Grant(allocation, start, end, access, holder, undefined, lends, roots);
     loan.parent!.resource?.assertLive();
     return new Grant(allocation, start, end, access, holder, undefined, loan.#shared, loan.#siblings, loan);
+  }
+
+  static #liveLoanIn(lends: Ranges<Grant>, start: number, end: number, access: Access): Grant | undefined {
+    let loan: Grant | undefined;
+    do {
+      loan = Grant.#loanIn(lends, start, end, access);
+      loan?.resource?.settleIfOver(); // a loan only learns that other code has given the bytes back when it is asked
+    } while (loan !== undefined && loan.#ended);
+    return loan;
   }
 
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
@@ -227,17 +232,24 @@ export class Grant {
    * @throws {AccessError} if the grant does not cover the access, or the bytes are lent out.
    */
   conflicts(access: Access, start: number = this.start, end: number = this.end): readonly Grant[] {
-    if (this.#ended) throw new DisposedError(`${this.holder} was disposed.`, { api: "core" });
-    if (!covers(this.access, access)) {
-      throw new AccessError(`${this.holder} was lent for "${this.access}" and cannot be used for "${access}".`, {
-        api: "core",
-        argument: "access",
-        hint: this.#origin.remedy ?? 'Ask for it when it is made: { access: "read-write" }.',
-      });
-    }
+    if (this.#ended || !covers(this.access, access)) throw this.#whyNever(access);
     if (this.#lends === undefined || this.#lends.size === 0) return NONE;
+    return this.#conflictsAmong(this.#lends, access, start, end);
+  }
+
+  /** Why the holder may not use its bytes so, whatever it lends. */
+  #whyNever(access: Access): AccessError | DisposedError {
+    if (this.#ended) return new DisposedError(`${this.holder} was disposed.`, { api: "core" });
+    return new AccessError(`${this.holder} was lent for "${this.access}" and cannot be used for "${access}".`, {
+      api: "core",
+      argument: "access",
+      hint: this.#origin.remedy ?? 'Ask for it when it is made: { access: "read-write" }.',
+    });
+  }
+
+  #conflictsAmong(lends: Ranges<Grant>, access: Access, start: number, end: number): readonly Grant[] {
     let returning: Grant[] | undefined;
-    this.#lends.some(start, end, writes(access) ? "all" : "writers", (lent) => {
+    lends.some(start, end, writes(access) ? "all" : "writers", (lent) => {
       if (!lent.returning) throw lent.#inTheWayOf(this).#refusal(access, this.holder);
       (returning ??= []).push(lent);
       return false;
@@ -309,6 +321,10 @@ export class Grant {
   #leaveBusy(place: Placed<Grant>): void {
     this.allocation.busy.delete(place);
     this.#busyPlace = undefined;
+  }
+
+  static #noteWorkOf(roots: Ranges<Grant>): void {
+    for (const root of roots) root.#noteWork();
   }
 
   /** The first other owner has come: from now on work is noted as it begins. */

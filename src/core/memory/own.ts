@@ -44,15 +44,25 @@ export function own(
 ): Resource {
   join(allocation); // first of all: a question about a loan may end it, and free the block
   const leave = leaving(allocation);
-  let grants: Grant[];
-  try {
-    grants = [Grant.root(allocation, start, end, access, name)];
-  } catch (error) { // the lender's end has begun
-    throw undone(error, [leave], "joining a block");
-  }
+  const grants = [rootOf(allocation, start, end, access, name, leave)];
   if (undo.length === 0) undo.push(leave);
   else undo.unshift(leave);
   return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leave) });
+}
+
+function rootOf(
+  allocation: Allocation,
+  start: number,
+  end: number,
+  access: Access,
+  name: string,
+  leave: () => void,
+): Grant {
+  try {
+    return Grant.root(allocation, start, end, access, name);
+  } catch (error) { // the lender's end has begun
+    throw undone(error, [leave], "joining a block");
+  }
 }
 
 function leaving(allocation: Allocation): () => void {

@@ -12,14 +12,17 @@ interface Handed {
   readonly lent: Grant | undefined;
 }
 
-/** Its constructor returns the buffer that it is given, so that a class derived from it adds a private field to that. */
-const Given = function (buffer: ArrayBuffer) {
-  return buffer;
-} as unknown as new (buffer: ArrayBuffer) => object;
+/**
+ * Its constructor returns the object that it is given, so that a class derived from it adds a private field to that. The
+ * field lives as long as the object: a WeakMap takes longer, and longer still to collect.
+ */
+export const Given = function (object: object) {
+  return object;
+} as unknown as new (object: object) => object;
 
 const NONE: readonly Handed[] = [];
 
-/** A buffer that keeps its tensor alive, in a private field: a WeakMap takes longer, and longer still to collect. */
+/** A buffer that keeps its tensor alive. */
 class Keeper extends Given {
   readonly #keeper: object;
 

@@ -35,7 +35,7 @@ export interface CallbackMemory {
 const free = new Map<number, CallbackMemory[]>();
 
 export function takeCallbackMemory(byteLength: number): CallbackMemory {
-  const length = Math.max(SHORTEST, 2 ** Math.ceil(Math.log2(byteLength)));
+  const length = byteLength <= SHORTEST ? SHORTEST : 2 ** Math.ceil(Math.log2(byteLength)); // logarithms are slow
   let pieces = free.get(length);
   if (pieces === undefined) free.set(length, pieces = []);
   if (pieces.length === 0) pieces.push(...newPieces(length));

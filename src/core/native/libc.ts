@@ -24,6 +24,12 @@ const FIRST: ReadonlySet<string> = new Set<keyof LibC>([
   "gnu_get_libc_version",
 ]);
 
+/**
+ * All functions, once they are open, and the object with getters that they stand for: to find one by its getter takes longer
+ * than most calls.
+ */
+let whole: { readonly of: object; readonly all: object } | undefined;
+
 /** The other functions open when one of them is first called. */
 const link: Link = (path, symbols, api) => {
   const open = (isWanted: (name: string) => boolean) =>
@@ -31,7 +37,11 @@ const link: Link = (path, symbols, api) => {
   let others: Record<string, unknown> | undefined;
   const later = (): Record<string, unknown> => {
     try {
-      return others ??= permitted(`to open ${path}`, api, () => open((name) => !FIRST.has(name)));
+      if (others === undefined) {
+        others = permitted(`to open ${path}`, api, () => open((name) => !FIRST.has(name)));
+        whole = { of: functions, all: { ...functions } };
+      }
+      return others;
     } catch (error) {
       if (error instanceof InteropError) throw error;
       const attempt = { path, message: messageOf(error) };
@@ -57,7 +67,7 @@ let code: Int32Array | undefined;
 export function libc(): LibC {
   const functions = opened();
   code ??= codeAt(functions.__errno_location());
-  return functions;
+  return functions === whole?.of ? whole.all as LibC : functions;
 }
 
 /**

@@ -109,7 +109,8 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
 /** Opens a path; returns the functions by name. @throws {Error} of Deno if it does not open or lacks one. */
 export type Link = (path: string, symbols: Deno.ForeignLibraryInterface, api: string) => Record<string, unknown>;
 
-const dlopen: Link = (path, symbols) => Deno.dlopen(path, symbols).symbols;
+/** A copy, because Deno's object has no prototype: V8 looks such an object's fields up by a hash, at every call. */
+const dlopen: Link = (path, symbols) => ({ ...Deno.dlopen(path, symbols).symbols });
 
 export interface Opening {
   /** The variable that overrides the candidates: `"SAMEPAGE_LIB_OPENCL"`. */

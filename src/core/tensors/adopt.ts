@@ -1,6 +1,7 @@
 import { type Names, optionsIn } from "../argument.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { MemoryTarget } from "../contract.ts";
+import type { Context } from "../graph/context.ts";
 import { ArgumentError } from "../errors.ts";
 import { type FrameInfo, frameInWords, type MediaFacts, withMoment } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
@@ -71,7 +72,21 @@ export function attaching<M extends Mapped>(
   make: (access: Access | undefined, after: readonly Fence[]) => M,
   names: Readonly<Record<keyof AttachOptions, unknown>> = ATTACH_NAMES,
 ): M {
-  const { access, after, owner } = optionsIn(options, names);
+  const given = optionsIn(options, names);
+  const made = given.after === undefined && given.owner === undefined
+    ? make(wantedAccess(given), NO_WORK)
+    : attachingOwned(given, make);
+  const { grants } = made;
+  for (let i = 0; i < grants.length; i++) grants[i].isAttached = true;
+  return made;
+}
+
+/** The same with work to wait for, or something to call at the end. */
+function attachingOwned<M extends Mapped>(
+  options: AttachOptions,
+  make: (access: Access | undefined, after: readonly Fence[]) => M,
+): M {
+  const { after, owner } = options;
   if (owner !== undefined && typeof owner !== "function") {
     throw new ArgumentError("owner: expected a function.", { api: "core", argument: "owner" });
   }
@@ -79,17 +94,20 @@ export function attaching<M extends Mapped>(
   let made: M;
   try {
     work = after === undefined ? undefined : fenceIn(after, "after");
-    made = make(access === undefined ? undefined : accessOf(access, access), work === undefined ? NO_WORK : [work]);
+    made = make(wantedAccess(options), work === undefined ? NO_WORK : [work]);
   } catch (error) {
     throw undone(error, [() => releaseAfter(work, () => owner?.())], "attaching memory");
   }
   if (work !== undefined) made.resource.usedBy(work);
   const { grants } = made;
-  for (const grant of grants) grant.isAttached = true;
   // A plane's, and not a frame's: planes may end without their frame, with their context.
   const resource = grants[0].resource!;
   if (owner !== undefined) resource.undo.unshift(() => release(resource, grants, owner));
   return made;
+}
+
+function wantedAccess({ access }: AttachOptions): Access | undefined {
+  return access === undefined ? undefined : accessOf(access, access);
 }
 
 const NO_WORK: readonly Fence[] = [];
@@ -212,20 +230,32 @@ function frameOf<T extends Tensor>(
   planes: readonly AdoptedPlane[],
   { name = `${target.kind} frame ${frameInWords(info)}`, metadata, moment }: Adoption,
 ): Frame<T> {
-  if (planes.length === 0) {
-    throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
-  }
+  if (planes.length === 0) throw noPlanes(target.context);
   checkPlanes(planes, info);
+  if (!areOfOneBlock(planes)) return scattered(target, object, info, planes, name, { metadata, moment });
   const { handle } = object.owner;
-  if (areOfOneBlock(planes)) {
-    const resource = object.own(planes, name);
-    return new Frame<T>({ target, resource, info, moment, handle, planes: placedIn(resource, planes), metadata });
-  }
+  const resource = object.own(planes, name);
+  return new Frame<T>({ target, resource, info, moment, handle, planes: placedIn(resource, planes), metadata });
+}
+
+function noPlanes({ api }: Context): ArgumentError {
+  return new ArgumentError("planes: a frame has one at least.", { api, argument: "planes" });
+}
+
+/** The planes lie in several blocks. */
+function scattered<T extends Tensor>(
+  target: MemoryTarget<T>,
+  object: Adopted,
+  info: FrameInfo,
+  planes: readonly AdoptedPlane[],
+  name: string,
+  { metadata, moment }: Adoption,
+): Frame<T> {
   const tensors = planes.map((plane, i) => {
     const resource = object.own([plane], `plane ${i} of ${name}`);
     return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
   });
-  return Frame.of<T>(tensors, withMoment(info, moment), metadata, handle);
+  return Frame.of<T>(tensors, withMoment(info, moment), metadata, object.owner.handle);
 }
 
 function areOfOneBlock(planes: readonly AdoptedPlane[]): boolean {
@@ -319,7 +349,8 @@ class Adopted implements BlockOwner {
 
   /** Where a block lies: as met with another plane, in memory that samepage knows, or by itself. */
   #meet(block: OwnedBlock): Met {
-    if (this.#blocks !== undefined) { for (const met of this.#blocks) if (met.block === block) return met; }
+    const known = this.#blocks?.find((met) => met.block === block);
+    if (known !== undefined) return known;
     const met = this.#known(block) ?? { block, allocation: this.#newAllocation(block), start: 0, isOthers: false };
     this.#blocks = added(this.#blocks, met);
     return met;
@@ -349,9 +380,13 @@ class Adopted implements BlockOwner {
     const { block: known } = allocation;
     const start = place?.start ?? Number(address! - known.address!);
     if (start >= 0 && start + byteLength <= known.byteLength) return { block, allocation, start, isOthers: true };
-    const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.byteLength}.`;
-    throw new ArgumentError(`block: ${what}`, { api: this.#target.context.api, argument: "block" });
+    throw longerThan(known, start, byteLength, this.#target.context.api);
   }
+}
+
+function longerThan(known: OwnedBlock, start: number, byteLength: number, api: string): ArgumentError {
+  const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.byteLength}.`;
+  return new ArgumentError(`block: ${what}`, { api, argument: "block" });
 }
 
 /** A block of the object. */

@@ -29,8 +29,8 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly info?: FrameInfo | undefined;
   /** The facts that its description has besides, of this frame of a stream alone. */
   readonly moment?: MediaFacts | undefined;
-  /** Its metadata; left out, that of the frame it was mapped from. */
-  readonly metadata?: Metadata | undefined;
+  /** Its metadata, or what makes it once it is asked for; left out, that of the frame it was mapped from. */
+  readonly metadata?: Metadata | (() => Metadata) | undefined;
   /** The native object that it is, where it is one. */
   readonly handle?: bigint | undefined;
   /** Where the planes lie, for `ports.tensor`; or what makes them: their resources have the frame's as owner. */
@@ -71,7 +71,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   readonly #kind: FrameInfo | undefined;
   readonly #moment: MediaFacts | undefined;
   #info: FrameInfo | undefined;
-  #metadata: Metadata | undefined;
+  #metadata: Metadata | (() => Metadata) | undefined;
   #planes: readonly P[] = NO_PLANES;
   /** Where they lie, where that is known without them. */
   readonly #placed: readonly PlacedPlane[] | undefined;
@@ -104,7 +104,13 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
 
   /** What is known of it besides its bytes. It is shared with the frame that it was mapped from. */
   get metadata(): Metadata {
-    return this.#metadata ??= this.parent instanceof Frame ? this.parent.metadata : new Metadata();
+    const made = typeof this.#metadata === "function" ? this.#metadata() : this.#metadata;
+    return this.#metadata = made ?? (this.parent instanceof Frame ? this.parent.metadata : new Metadata());
+  }
+
+  /** The same, or undefined where it is still to be made, so that no one has changed it. For mappers. */
+  get metadataIfMade(): Metadata | undefined {
+    return typeof this.#metadata === "function" ? undefined : this.metadata;
   }
 
   /**
@@ -289,7 +295,10 @@ export function planesOf(source: Mapped): readonly Tensor[] {
 
 /** Throws unless tensors, or what they are made of, are the planes that a frame's description promises. */
 export function checkPlanes(planes: readonly { readonly layout: Layout }[], info: FrameInfo): void {
-  if (info === last.info && areThose(planes, last.layouts)) return;
+  if (info !== last.info || !areThose(planes, last.layouts)) checkNewPlanes(planes, info);
+}
+
+function checkNewPlanes(planes: readonly { readonly layout: Layout }[], info: FrameInfo): void {
   const layouts = planeLayouts(info);
   let areLike = planes.length === layouts.length;
   for (let i = 0; areLike && i < planes.length; i++) areLike = isLike(planes[i].layout, layouts[i]);

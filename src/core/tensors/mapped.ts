@@ -7,6 +7,7 @@ import type { Target } from "../graph/context.ts";
 import { AccessError, throwAll } from "../errors.ts";
 import { raiseFailures } from "../life/ending.ts";
 import { registerLater, unregister } from "../life/finalizers.ts";
+import { shortList } from "../life/undo.ts";
 import type { Grant } from "../memory/grant.ts";
 import { type Described, PlacedPlane } from "./described.ts";
 import type { Resource } from "../life/resource.ts";
@@ -124,10 +125,11 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /** Work that samepage did not submit, and that such an access has to wait for: kernel fences. For backends. */
   outsideWork(access: Access): readonly Fence[] {
+    const { parts } = this;
     let found = NO_FENCES;
-    for (const part of this.parts) {
-      const fences = part.outsideWork(access);
-      if (fences.length > 0) found = [...found, ...fences];
+    for (let i = 0; i < parts.length; i++) {
+      const fences = parts[i].outsideWork(access);
+      if (fences.length > 0) found = found.concat(fences);
     }
     return found;
   }
@@ -221,8 +223,8 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   usable(access: Access): readonly Grant[] {
     if (this.#resource === undefined && this.#part!.isFree(access)) return NOBODY;
     this.resource.assertLive();
-    if (this.grants.length === 1) return this.grants[0].conflicts(access);
-    return this.grants.flatMap((grant) => grant.conflicts(access));
+    const { grants } = this;
+    return grants.length === 1 ? grants[0].conflicts(access) : conflictsOf(grants, access);
   }
 
   /** Like {@link usable} where nothing waits: bytes on their way back are a conflict. For mappers. */
@@ -246,21 +248,22 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /** Those of these grants whose bytes are on their way back, and have unfinished work. The others come back here. */
   protected stillReturning(returning: readonly Grant[]): readonly Grant[] {
-    if (returning.length === 0) return NOBODY;
-    for (const { resource } of returning) resource!.settleIfOver();
-    return returning.filter((grant) => grant.returning);
+    return returning.length === 0 ? NOBODY : unsettled(returning);
   }
 
   /** Throws an {@link AccessError} where {@link stillReturning} finds any. */
   protected assertReturned(returning: readonly Grant[]): void {
-    const [unfinished] = this.stillReturning(returning);
-    if (unfinished === undefined) return;
+    const still = this.stillReturning(returning);
+    if (still.length > 0) throw this.#notReturned(still[0]);
+  }
+
+  #notReturned(unfinished: Grant): AccessError {
     const wayOut = unfinished.resource?.wayOut;
     const hint = wayOut === undefined
       ? "Await tensor.finished() first: it waits until they are back."
       : `${wayOut} Then await tensor.finished().`;
     const what = wayOut === undefined ? "on their way back from" : "still lent to";
-    throw new AccessError(`${this.name} cannot be used yet: its bytes are ${what} ${unfinished.holder}.`, {
+    return new AccessError(`${this.name} cannot be used yet: its bytes are ${what} ${unfinished.holder}.`, {
       api: "core",
       hint,
     });
@@ -268,8 +271,10 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /** Throws, once, all that failed on these bytes after its dispose had returned. For mappers. */
   raiseKept(): void {
+    const { grants } = this;
     let errors: unknown[] | undefined;
-    for (const { allocation, start, end } of this.grants) {
+    for (let i = 0; i < grants.length; i++) {
+      const { allocation, start, end } = grants[i];
       for (let kept; (kept = allocation.takeFailure(start, end));) (errors ??= []).push(kept.error);
     }
     if (errors !== undefined) throwAll(errors, `${this.name} was on its way back`);
@@ -365,10 +370,26 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     unregister(this.resource);
     return this.resource.disposeAsync();
   }
+
+  /** The same; undefined where there is nothing to wait for: then it has ended. For mappers. */
+  disposeSoon(): Promise<void> | undefined {
+    unregister(this.resource);
+    return this.resource.disposeSoon();
+  }
 }
 
 function addFences(work: Work, fences: Fence[]): void {
   fences.push(...work.fences);
+}
+
+/** A function of its own, as the others here: one that makes closures allocates when it begins. */
+function conflictsOf(grants: readonly Grant[], access: Access): readonly Grant[] {
+  return grants.flatMap((grant) => grant.conflicts(access));
+}
+
+function unsettled(returning: readonly Grant[]): readonly Grant[] {
+  for (const { resource } of returning) resource!.settleIfOver();
+  return returning.filter((grant) => grant.returning);
 }
 
 /** The grants of the owners of the same bytes as a tensor: as what it is a part of, where that was not lent either. */
@@ -378,12 +399,17 @@ function peersOf(mapped: Mapped): readonly Grant[] {
   const { grants } = owner;
   if (grants.length === 0) return NOBODY;
   if (grants.length === 1) return grants[0].allocation.busy.size === 0 ? NOBODY : grants[0].busyPeers;
+  return busyPeersOf(grants, mapped);
+}
+
+function busyPeersOf(grants: readonly Grant[], mapped: Mapped): readonly Grant[] {
   const blocks = mapped.grants.map(({ allocation }) => allocation);
   return grants.flatMap((grant) => blocks.includes(grant.allocation) ? grant.busyPeers : NOBODY);
 }
 
 /** Lends all of its bytes. */
 export function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
-  if (grants.length === 1) return [grants[0].lend(access, grants[0].start, grants[0].end, name)];
-  return grants.map((grant) => grant.lend(access, grant.start, grant.end, name));
+  const lent = shortList<Grant>();
+  for (let i = 0; i < grants.length; i++) lent.push(grants[i].lend(access, grants[i].start, grants[i].end, name));
+  return lent;
 }

@@ -59,18 +59,15 @@ export class NativeLoans {
   ): Loan<R> {
     given.assertUsable(access);
     this.#waitForOthers(given.works, writes(access));
-    const undo: Undo = shortList();
+    const flags = shortList<Signal>();
+    const undo: Undo = [() => undoAll(flags.map(givingUp), "ending flags")];
     try {
-      const flags: Signal[] = [];
-      const loaned: LoanedBlock[] = [];
-      for (const planes of blocks) {
-        const flag = new Signal(`${this.#library}'s references to ${given.resource.name}`);
-        undo.push(() => {
-          flag.withdraw(); // does nothing where the object's end has set it
-          flag[Symbol.dispose]();
-        });
+      const name = `${this.#library}'s references to ${given.resource.name}`;
+      const loaned = shortList<LoanedBlock>();
+      for (let i = 0; i < blocks.length; i++) {
+        const flag = new Signal(name);
         flags.push(flag);
-        loaned.push({ planes, callback: flag.callback, data: flag.data });
+        loaned.push({ planes: blocks[i], callback: flag.callback, data: flag.data });
       }
       return { object: make(loaned, undo), flags };
     } catch (error) {
@@ -86,10 +83,10 @@ export class NativeLoans {
    */
   untilLetGo<R>({ resource, access }: Mapped, make: (access: Access) => Loan<R>): R {
     const { object, flags } = make(access);
-    this.#lent = [...this.#stillLent(), ...flags];
+    this.#lent = this.#lent.filter(isOut).concat(flags);
     for (const flag of flags) {
       resource.usedBy(flag.fence());
-      flag[Symbol.dispose](); // its fence goes on, and its memory stays until the library's call
+      flag.disposeLate(); // its fence goes on, and its memory stays until the library's call
     }
     return object;
   }
@@ -103,12 +100,6 @@ export class NativeLoans {
         if (!this.#lends(line)) line.block(mark);
       });
     }
-  }
-
-  #stillLent(): readonly Signal[] {
-    let still = this.#lent;
-    for (const signal of this.#lent) if (signal.isSet()) still = still.filter((one) => one !== signal);
-    return still;
   }
 
   /** True for the line of a loan that may not be back. */
@@ -125,6 +116,19 @@ export class NativeLoans {
   has(data: Address): boolean {
     return this.#lent.some((signal) => signal.data === data && !signal.isSet());
   }
+}
+
+/** True while the library has not called. */
+function isOut(signal: Signal): boolean {
+  return !signal.isSet();
+}
+
+/** Ends the flag of a loan that did not come about. */
+function givingUp(flag: Signal): () => void {
+  return () => {
+    flag.withdraw(); // does nothing where the object's end has set it
+    flag[Symbol.dispose]();
+  };
 }
 
 /** The bytes of a tensor or a frame, in the hands of a library. */

@@ -30,8 +30,8 @@ export interface PlacedMemory {
   readonly resource: Resource;
   /** What a frame is; left out, what the frame is that it was mapped from. */
   readonly info?: FrameInfo | undefined;
-  /** What is known of a frame; left out, the metadata of the frame that it was mapped from. */
-  readonly metadata?: Metadata | undefined;
+  /** What is known of a frame, or what makes it; left out, the metadata of the frame that it was mapped from. */
+  readonly metadata?: Metadata | (() => Metadata) | undefined;
   /** What it was mapped from. */
   readonly parent?: Mapped | undefined;
 }

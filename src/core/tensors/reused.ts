@@ -6,6 +6,7 @@ import { undone } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { Frame } from "./frame.ts";
+import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
 import { tensorOver } from "./over.ts";
 import { Tensor } from "./tensor.ts";
@@ -13,7 +14,8 @@ import { Tensor } from "./tensor.ts";
 /** What a frame is in one turn, where that differs from what it is as a whole: its time, and what is known of its picture. */
 export interface TurnFacts {
   readonly info?: FrameInfo | undefined;
-  readonly metadata?: Metadata | undefined;
+  /** Its metadata, or what makes it once it is asked for: most programs do not ask. */
+  readonly metadata?: Metadata | (() => Metadata) | undefined;
 }
 
 /** A frame, or a tensor, that is lent for one turn after the other. What never changes is read once. */
@@ -60,7 +62,8 @@ export class ReusedFrame<T extends Tensor | Frame> {
 
   #inSeveral(access: Access, { info, metadata }: TurnFacts): T {
     const { whole } = this;
-    return (whole instanceof Frame ? whole.borrow(access, info, metadata) : whole.borrow(access)) as T;
+    if (!(whole instanceof Frame)) return whole.borrow(access) as T;
+    return whole.borrow(access, info, typeof metadata === "function" ? metadata() : metadata) as Mapped as T;
   }
 
   /** The same as `borrow()`, with one grant for all planes: a third of the time. */

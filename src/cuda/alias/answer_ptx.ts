@@ -1,7 +1,7 @@
 /**
- * The kernel of the experiment, one thread. It writes the token to the block's first word, waits for as long as its
- * parameter says until the second word is the token, and then writes each byte of the question (64 bytes in) behind the
- * question, xor the lowest byte of token + index. PTX, so that no compiler is needed at run time.
+ * The kernel of the experiment, for one thread. It writes the token to the block's first word, and waits, at most for as long
+ * as its parameter says, until the second word is the token. Then it writes each byte of the question (which begins at byte
+ * 64), xor the lowest byte of token + index, behind the question. In PTX, so that no compiler is needed at run time.
  */
 export const ANSWER = `
 .version 6.0

@@ -4,16 +4,16 @@ import type { CudaMemoryKind } from "../memory/block.ts";
 import { type MakeSample, type SampleContext, SAMPLES } from "./samples.ts";
 import { trial, TRIAL_BYTES } from "./trial.ts";
 
-/** An experiment would succeed, and not notice that the pages move. */
+/** By rule: an experiment would succeed, and not notice that the pages move. */
 const MOVES = settledAs("managed memory that moves", "the driver moves managed memory to its current user");
 
-/** A GPU without the host's page tables may have the driver bring it whole pages (HMM), and the CPU fetch them back. */
+/** On a GPU without the host's page tables, the driver may move whole pages between GPU and CPU (HMM). */
 const MAY_MOVE = settledAs(
   "pageable memory that may move",
   "the driver may move pageable memory to its current user",
 );
 
-/** An experiment would crash the process: the CPU reads while a kernel runs. */
+/** By rule: an experiment, in which the CPU reads while a kernel runs, would crash the process. */
 const TURNS = settledAs("managed memory in turns", "host and device take turns at managed memory");
 
 /** Memory that host and kernels cannot both reach, or that cannot be made for a sample. */
@@ -21,7 +21,7 @@ const UNTRIED = settledAs("memory without a sample", UNPROVEN.evidence);
 
 const TRIED = new Map(Object.entries(SAMPLES).map(([kind, make]) => [kind, classOf(kind, make)]));
 
-/** The class that a kind of memory is of on a device: by rule, where the device's attributes decide. */
+/** The class of a kind of memory on a device. The device's attributes decide it for some kinds, without an experiment. */
 export function cudaMemoryClass(kind: CudaMemoryKind, { attributes }: CudaDevice): MemoryClass<SampleContext> {
   const { integrated, concurrentManagedAccess, pageableMemoryAccessUsesHostPageTables: ats } = attributes;
   if (kind === "pageable" && integrated !== 1 && ats !== 1) return MAY_MOVE;

@@ -10,7 +10,7 @@ import { register } from "../memory/registered.ts";
 import type { CudaVirtual } from "../memory/virtual.ts";
 import type { CudaStreamContext } from "../stream.ts";
 
-/** A context whose kinds of memory are tried. */
+/** A context whose kinds of memory can be tried. */
 export interface SampleContext extends CudaStreamContext {
   /** Pinned memory. */
   readonly pinned: CudaPinned;
@@ -26,12 +26,12 @@ export interface Sample {
   readonly price?: string;
 }
 
-/** Bytes of memory that is registered, to state the price of it. */
+/** The bytes that are registered to measure the cost of that. */
 const REGISTERED_BYTES = 4 * 1024 * 1024;
 
 export type MakeSample = (context: SampleContext, bytes: number, undo: Undo) => Sample;
 
-/** How each kind of memory is made that host and kernels reach at once. */
+/** Makers of samples, for each kind of memory that host and kernels can use at the same time. */
 export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {
   pinned(context, bytes, undo) {
     return owned(context.pinned.allocate({ shape: [bytes], dtype: "u8" }), undo);
@@ -42,7 +42,7 @@ export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {
   registered(context, _bytes, undo) {
     const host = hostBlock(REGISTERED_BYTES, undo);
     const once: Undo = [];
-    register(context, host.allocation, once); // every page is there then
+    register(context, host.allocation, once); // brings in every page
     undoAll(once, "unregistering host memory");
     const began = performance.now();
     register(context, host.allocation, undo);

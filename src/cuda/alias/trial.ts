@@ -6,7 +6,7 @@ import { CudaStream, type CudaStreamContext } from "../stream.ts";
 import { ANSWER } from "./answer_ptx.ts";
 import type { Sample } from "./samples.ts";
 
-/** Bytes that the device reads, and as many that it writes. */
+/** The bytes that the device reads, and also the bytes that it writes. */
 const LENGTH = 512;
 
 const STARTED = 0;
@@ -20,13 +20,13 @@ export const TRIAL_BYTES: number = ANSWERED + LENGTH;
 /** How long a kernel waits for the host's question, and the host for each word of it, in milliseconds. */
 const PATIENCE_MS = 500;
 
-/** Tries: a busy machine may keep host and device apart for as long as their patience lasts. */
+/** Several tries, because a busy machine may stop the host for longer than the kernel waits. */
 const TRIES = 3;
 
 /**
- * Why the memory is not an alias; undefined if it is one. Host and kernel talk while the kernel runs, without any CUDA
- * call: the kernel says that it has started, the host writes random bytes and says so, and the kernel writes a reply,
- * which the host has to see.
+ * Why the memory is not an alias; undefined if it is one. Host and kernel exchange bytes while the kernel runs, without any
+ * CUDA call: the kernel signals its start, the host writes random bytes and signals that, and the kernel writes a reply, which
+ * the host has to see.
  */
 export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): string | undefined {
   const program = programFromPtx(context, ANSWER);
@@ -38,7 +38,7 @@ export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): s
   const { buffer } = bytesAt(sample.host, TRIAL_BYTES, "cuda", undo);
   const launch = (token: number, patience: number) =>
     kernel.run({ groups: [1], groupSize: [1] }, [sample.device, LENGTH, token, patience], { stream });
-  launch(1, 1); // once beforehand: nothing is left to load
+  launch(1, 1); // once beforehand, so that the driver has loaded the kernel
   stream.finish();
   let missed: string | undefined;
   for (let i = 0; i < TRIES; i++) {
@@ -49,7 +49,7 @@ export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): s
   return missed;
 }
 
-/** One exchange. Returns what was not seen; undefined if everything was. */
+/** One exchange. Returns which writes were not seen; undefined if all were. */
 function ask(buffer: ArrayBuffer, launch: (token: number, patience: number) => void): string | undefined {
   const words = new Int32Array(buffer, 0, 2);
   const question = new Uint8Array(buffer, QUESTION, LENGTH);

@@ -32,9 +32,9 @@ import { CudaTexture, type TextureOptions } from "./texture.ts";
 export interface CudaArrayInit {
   /** Elements in a row. */
   readonly width: number;
-  /** Rows; left out, it has one dimension. */
+  /** Rows. An array without has one dimension. */
   readonly height?: number;
-  /** Slices of rows; left out, it has at most two dimensions. */
+  /** Slices of rows. An array without has one or two dimensions. */
   readonly depth?: number;
   /** Channels of an element: 1, 2 or 4; 1 by default. */
   readonly channels?: 1 | 2 | 4;
@@ -60,9 +60,9 @@ interface Made {
   readonly dtype: CudaArrayDType;
   readonly writable: boolean;
   readonly layered: boolean;
-  /** How the handle ends; nothing where its owner ends it. */
+  /** Frees the handle; empty if its owner does that. */
   readonly undo: Undo;
-  /** What it shows, if another object owns it. */
+  /** The object that owns the pixels, if the array only shows them. */
   readonly owner?: Usable;
 }
 
@@ -88,9 +88,9 @@ export class CudaArray extends NativeObject {
   /** True if its slices are layers, as another API's image may have: kernels reach them by `tex2DLayered`. */
   readonly layered: boolean;
   readonly #handle: ArrayHandle;
-  /** What it shows: uses of the array are uses of that. */
+  /** The object that owns the pixels: uses of the array are uses of that. */
   readonly #owner: Usable | undefined;
-  /** What reads it now, so that no other writes it. */
+  /** The name of its current reader, during which nothing may write it. */
   #reader: string | undefined;
 
   private constructor(context: CudaPrimaryContext, made: Made) {
@@ -108,7 +108,7 @@ export class CudaArray extends NativeObject {
     if (made.owner === undefined) finalizers.register(this, this.resource, this);
   }
 
-  /** Allocates one: `cuda.array()`. */
+  /** Allocates an array: `cuda.array()`. */
   static allocate(context: CudaPrimaryContext, init: CudaArrayInit): CudaArray {
     const { width, height, depth, channels = 1, dtype, surface = true } = optionsIn(init, NAMES, "init");
     assertFormat(dtype, channels);
@@ -128,10 +128,10 @@ export class CudaArray extends NativeObject {
   }
 
   /**
-   * One that shows another object, another API's image; the driver reports what it is. Their uses are the same, and their
-   * end. For mappers.
+   * An array over another object's pixels, such as another API's image, whose format and size the driver reports. It shares
+   * the object's uses and its end. For mappers.
    *
-   * @param access what kernels may do with it, as far as the driver lets them
+   * @param access the access of kernels, which the driver may restrict
    * @throws {InteropError} if its elements are not of a {@link CudaArrayDType}, or have three channels.
    */
   static over(
@@ -146,7 +146,7 @@ export class CudaArray extends NativeObject {
     return new CudaArray(context, { handle, extent, ...format, writable, layered, owner, undo: [] });
   }
 
-  /** The work in flight on it, and on what it shows. For mappers. */
+  /** The work in flight on it, and on its owner. For mappers. */
   override get works(): readonly Work[] {
     return this.#owner?.works ?? super.works;
   }
@@ -166,14 +166,14 @@ export class CudaArray extends NativeObject {
     });
   }
 
-  /** Lends it for reading: it is not written until the returned function is called. For mappers. */
+  /** Lends it for reading: nothing may write it until the returned function is called. For mappers. */
   lendTo(reader: string): () => void {
     this.usable();
     this.#reader = reader;
     return () => void (this.#reader = undefined);
   }
 
-  /** Revokes the views of what it shows. For mappers. */
+  /** Revokes the views of its owner. For mappers. */
   override revokeViews(access: Access = "read"): void {
     this.#owner?.revokeViews(access);
   }
@@ -190,7 +190,7 @@ export class CudaArray extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For mappers. */
+  /** The `cudaArray_t`, without a check that the array lives. For mappers. */
   get rawHandle(): ArrayHandle {
     return this.#handle;
   }
@@ -214,7 +214,7 @@ export class CudaArray extends NativeObject {
     this.resource.usedBy(fence);
   }
 
-  /** A `struct cudaResourceDesc` of it: for textures and surfaces. */
+  /** A `struct cudaResourceDesc` of it, for textures and surfaces. */
   describe(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(cudaResourceDesc.size);
     const view = new DataView(bytes.buffer);

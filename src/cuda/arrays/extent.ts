@@ -15,7 +15,7 @@ export interface ArrayExtent {
 
 type Limits = readonly CudaAttribute[];
 
-/** The attributes that limit width, height and depth, by the number of dimensions; the last of pictures in layers. */
+/** The attributes that limit width, height and depth, by the number of dimensions; the last ones are for layers. */
 const LIMITS: Readonly<Record<"texture" | "surface", readonly Limits[]>> = {
   texture: [
     ["maxTexture1DWidth"],

@@ -28,7 +28,7 @@ const CHANNELS: { readonly [D in CudaArrayDType]: number } = {
 /** The dtypes of an array's channels. */
 export type CudaArrayDType = "u8" | "u16" | "u32" | "i8" | "i16" | "i32" | "f16" | "f32";
 
-/** The pixels of an image, as CUDA knows them: how it reads them is a texture's matter. */
+/** The format of an image's pixels in CUDA. A texture decides how they are read. */
 export interface CudaImageFormat {
   /** The type of a channel. */
   readonly dtype: CudaArrayDType;
@@ -54,7 +54,7 @@ export function formatBytes(format: CudaImageFormat): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Reads a `struct cudaChannelFormatDesc`. @throws {InteropError} for elements of no {@link CudaArrayDType}. */
+/** Reads a `struct cudaChannelFormatDesc`. @throws {InteropError} for elements that are not of a {@link CudaArrayDType}. */
 export function formatIn(bytes: Uint8Array<ArrayBuffer>): { dtype: CudaArrayDType; channels: number } {
   const { x, y, z, w, f } = readCudaChannelFormatDesc(new DataView(bytes.buffer), 0);
   const channels = [x, y, z, w].filter((bits) => bits > 0).length;

@@ -14,7 +14,7 @@ export interface DeviceCopy {
 }
 
 interface Copies {
-  /** True if there are gaps, which go back unchanged. */
+  /** True if there are gaps, which the copy back leaves unchanged. */
   readonly gaps: boolean;
   readonly there: (to: Address) => Call;
   readonly back: (from: Address) => Call;
@@ -28,7 +28,7 @@ export function copyOnDevice(
   { gaps, there, back }: Copies,
 ): DeviceCopy {
   const { line } = context.stream;
-  line.resource.assertLive(); // while it ends, it only takes copies back
+  line.resource.assertLive(); // while it ends, it takes only copies back
   const copy = context.allocate({ shape: [byteLength], dtype: "u8" });
   undo.push(() => copy[Symbol.dispose]());
   const { address: handle } = copy;

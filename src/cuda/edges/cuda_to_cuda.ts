@@ -24,8 +24,8 @@ import type { CudaTensor } from "../tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./copy.ts";
 
 /**
- * Memory of one GPU for the kernels of another. With peer access (cudaDeviceCanAccessPeer) they use its own address;
- * access is enabled first. Else, if copies are allowed, it is copied (cudaMemcpyPeerAsync), and back when the map ends.
+ * Memory of one GPU for the kernels of another. With peer access (cudaDeviceCanAccessPeer), which the map enables, they use
+ * its own address. Else, if copies are allowed, it is copied (cudaMemcpyPeerAsync), and copied back when the map ends.
  */
 export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = edgeFrom("cuda", {
   refuse: (allocation, owner) => owner.peers.refuse(allocation),
@@ -41,7 +41,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
   },
 });
 
-/** The same for virtual memory, which was made for some devices, by one address for all of them. */
+/** Virtual memory, which has one address for all devices that it was made for, for the kernels of one of them. */
 export const virtualToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Frame<CudaTensor>> = edgeFrom(
   "cuda.virtual",
   {
@@ -62,17 +62,17 @@ interface Reach {
   refuse?(allocation: Allocation, owner: CudaContext): Reason | undefined;
   /** Why they do not reach it. */
   whyFar(allocation: Allocation, owner: CudaContext, reader: CudaContext): string | undefined;
-  /** Finds out more of memory that they reach. */
+  /** Measures memory that they reach. */
   prepare?(owner: CudaContext, reader: CudaContext): void;
   /** The evidence that they do. */
   evidence(owner: CudaContext, reader: CudaContext): string;
-  /** Lets them. */
+  /** Enables their access. */
   open(allocation: Allocation, owner: CudaContext, reader: CudaContext): Opened;
 }
 
 interface Opened {
   readonly memory: CudaMemoryKind;
-  /** Where the block begins for the CPU, by the address that kernels have. */
+  /** The host address that belongs to the handle. */
   readonly hostAddress?: Address | undefined;
 }
 

@@ -28,9 +28,9 @@ interface ReachStep extends ProbedStep {
 }
 
 /**
- * Host memory by its address for kernels. Its pages are registered (cudaHostRegister, mapped and portable), unless they
- * are already or are CUDA's own. `alias` if that was proven on this device. Memory that cannot be registered is copied
- * to device memory, if copies are allowed, and back when the map ends.
+ * Host memory by its address for kernels. Its pages are registered (cudaHostRegister, mapped and portable), unless they are
+ * registered already or CUDA's own. It is an `alias` if that was proven on this device. Memory that cannot be registered is
+ * copied to device memory, if copies are allowed, and copied back when the map ends.
  */
 export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Frame<CudaTensor>> = {
   from: "host",

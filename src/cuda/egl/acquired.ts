@@ -15,19 +15,19 @@ import { CudaArrayFrame } from "./array_frame.ts";
 import type { FrameStruct } from "./frame.ts";
 import type { CudaStreamFrame } from "./producer.ts";
 
-/** Reports to the program what an acquired frame is. */
+/** The function that describes an acquired frame. */
 export const MAP = "cudaGraphicsResourceGetMappedEglFrame";
 
 const FRAME = "cuda.eglStreamFrame";
 
 const NO_FLAGS: CudaBlock["flags"] = [];
 
-/** What the last frame was: most are like the one before. */
+/** The description of the last frame: most frames are like the one before. */
 interface Known {
   readonly struct: FrameStruct;
   readonly info: ImageInfo;
   readonly layouts: readonly Layout[];
-  /** Where each plane lies: they have addresses of their own, and count as one block, one behind the other. */
+  /** Each plane's offset in a notional block: planes have addresses of their own, but samepage counts them as one block. */
   readonly starts: readonly number[];
   readonly byteLength: number;
   readonly name: string;
@@ -54,8 +54,8 @@ export class AcquiredFrames {
   }
 
   /**
-   * The frame that a struct describes. Its end calls `release`; so does a failure.
-   * @param handle the graphics resource that the frame is
+   * The frame that a struct describes. Its end calls `release`, as does a failure.
+   * @param handle the frame's graphics resource
    * @throws {InteropError} for a frame of the other kind, or of a format that samepage does not know.
    */
   add(struct: FrameStruct, handle: bigint, release: () => void): CudaStreamFrame {

@@ -19,8 +19,8 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { checks } from "../check.ts";
 
 /**
- * A picture whose planes are CUDA arrays: what a producer of arrays presents to an `EGLStream`, and what a consumer of
- * arrays gets from it. Textures read it; the driver alone knows the order of its pixels.
+ * A picture whose planes are CUDA arrays, which a producer of arrays presents to an `EGLStream` and a consumer of arrays
+ * acquires from it. Textures read it; only the driver knows the order of its pixels.
  *
  * @example
  * ```ts ignore
@@ -38,10 +38,10 @@ export class CudaArrayFrame extends NativeObject {
   readonly arrays: readonly CudaArray[];
   /** Its end of life. */
   readonly resource: Resource;
-  /** What may be done with it: one that came from a stream is for reading. */
+  /** How it may be used: a frame that came from a stream is read-only. */
   readonly access: Access;
 
-  /** Takes the resource over. For mappers. */
+  /** Takes over the resource. For mappers. */
   constructor(
     info: ImageInfo,
     access: Access,
@@ -88,12 +88,12 @@ export class CudaArrayFrame extends NativeObject {
     return new CudaArrayFrame(checked, "read-write", resource, () => planes);
   }
 
-  /** True if a line can use it so at once. For mappers. */
+  /** True if a line can use it at once with this access. For mappers. */
   override isReadyFor(line: Line, access: Access = "read"): boolean {
     return covers(this.access, access) && super.isReadyFor(line);
   }
 
-  /** Throws an {@link AccessError} if it may not be used so. For mappers. */
+  /** Throws an {@link AccessError} if it does not allow this access. For mappers. */
   override usable(access: Access = "read"): readonly Grant[] {
     const returning = super.usable();
     if (covers(this.access, access)) return returning;

@@ -24,7 +24,7 @@ import type { CudaStreamFrame } from "./producer.ts";
 export interface CudaConsumerInit {
   /** True if it takes frames of CUDA arrays, and not of pointers. False by default. */
   readonly arrays?: boolean;
-  /** Where their memory is to be: the driver moves frames that lie elsewhere. Left out, the driver decides. */
+  /** The place of their memory, to which the driver moves frames that lie elsewhere; by default the driver decides. */
   readonly location?: "device" | "host";
 }
 
@@ -36,11 +36,11 @@ const RELEASE = "cudaEGLStreamConsumerReleaseFrame";
 const NO_RESOURCE = 0n as CudaGraphicsResource;
 
 /**
- * CUDA as the consumer of an `EGLStream`. It connects before the producer does. Each frame is memory of the producer's at
- * an address of this context's: kernels read it, and its dispose releases it to the stream. A producer of this process's
- * that ends takes its frames back first.
+ * CUDA as the consumer of an `EGLStream`. It connects before the producer does. Each frame is the producer's memory at an
+ * address of this context: kernels read it, and its dispose releases it to the stream. A producer in this process takes its
+ * frames back before it ends.
  *
- * No call blocks unless it is given a time to wait: the stream is asked for a new frame first.
+ * No call blocks without a `timeout`.
  */
 export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd
   implements AsyncIterable<F> {
@@ -82,7 +82,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     eglStream: EglStreamLike,
     init: CudaConsumerInit & { readonly arrays: true },
   ): CudaStreamConsumer<CudaArrayFrame>;
-  /** The same for an end that takes frames of pointers. */
+  /** Connects an end that takes frames of pointers. */
   static connect(stream: CudaStream, eglStream: EglStreamLike, init?: CudaConsumerInit): CudaStreamConsumer;
   static connect(
     stream: CudaStream,
@@ -97,14 +97,14 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   /**
-   * The next frame, to be read only; undefined where there is no new one. Its dispose releases it, once the work on it is
-   * over; {@link release} does not wait for that.
+   * The next frame, read-only; undefined if there is no new one. Its dispose releases it once the work on it is over;
+   * {@link release} does not wait for that.
    *
-   * With a `timeout` the call blocks until a new frame comes, for so many microseconds at most; a producer on this thread
-   * can present none meanwhile, and is not waited for. Where no new frame comes, it is the previous frame once more
+   * With a `timeout`, in microseconds, the call blocks until a new frame comes, but does not wait for a producer on this
+   * thread, which could present none meanwhile. If no new frame comes, the call returns the previous frame again
    * (`eglStream.consumed` stays the same), or undefined if the stream keeps none.
    *
-   * @throws {AccessError} with a `timeout`, while the previous frame was not released.
+   * @throws {AccessError} with a `timeout`, until the previous frame is released.
    * @throws {InteropError} for a frame of the other kind (see {@link CudaConsumerInit}), or of a format that samepage does
    * not know. It is released again.
    *
@@ -139,7 +139,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       return code;
     });
     if (code === cudaErrorLaunchTimeout) return undefined;
-    if (code === cudaErrorUnknown && state === "empty") { // what the driver returns where there never was a frame
+    if (code === cudaErrorUnknown && state === "empty") { // the driver's code before the first frame
       cudart().cudaGetLastError();
       return undefined;
     }
@@ -154,8 +154,8 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   /**
-   * Resolves with the next frame; undefined once the producer has disconnected. With a `timeout`, as {@link acquire} does
-   * then, but without blocking. @throws like {@link acquire}.
+   * Resolves with the next frame; undefined once the producer has disconnected. With a `timeout` it is {@link acquire}
+   * without blocking. @throws like {@link acquire}.
    */
   async next(options: AcquireOptions = {}): Promise<F | undefined> {
     return await nextFrame(this, this.#timeoutIn(options));
@@ -169,8 +169,8 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   /**
-   * Releases a frame in the order of the CUDA stream: behind all work on it, which the device waits for. Nothing blocks, and
-   * the frame is over.
+   * Releases a frame in the order of the CUDA stream: the device waits for all work on it. Nothing blocks, and the frame is
+   * disposed.
    *
    * @throws {AccessError} while a part of it is lent.
    */
@@ -198,7 +198,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 }
 
-/** The state of a stream whose ends are both here, without asking the driver. */
+/** The state of a stream whose ends are both here, without a query. */
 function nearState(presented: number, consumed: number, reuse: boolean): string {
   return presented > consumed ? "new-frame" : consumed > 0 && reuse ? "old-frame" : "empty";
 }

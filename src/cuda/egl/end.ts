@@ -11,19 +11,19 @@ import { check, checkRelease } from "../errors.ts";
 import { owned } from "../primary_context.ts";
 import { CudaStream } from "../stream.ts";
 
-/** An `EGLStream`, as its ends see it: a samepage `EglStream`, or any object that asks EGL the same questions. */
+/** The part of an `EGLStream` that its ends need: a samepage `EglStream`, or any object with the same queries. */
 export interface EglStreamLike {
   /** The `EGLStreamKHR`. */
   readonly handle: bigint;
-  /** How many frames wait in order; 0 for a mailbox. */
+  /** The number of frames that can wait in order; 0 for a mailbox. */
   readonly fifo: number;
   /** True if the last frame stays in the stream. */
   readonly reuse: boolean;
-  /** What it waits for: "created", "connecting", "empty", "new-frame", "old-frame", "disconnected". */
+  /** Its state: "created", "connecting", "empty", "new-frame", "old-frame", "disconnected". */
   readonly state: string;
-  /** How many frames the producer has put in so far. */
+  /** The number of frames that the producer has presented so far. */
   readonly produced: number;
-  /** The number of the frame that the consumer has acquired last. */
+  /** The number of the frame that the consumer acquired last. */
   readonly consumed: number;
   /** Its end of life: its ends in this process disconnect first. */
   readonly resource?: Resource;
@@ -37,9 +37,9 @@ export abstract class CudaStreamEnd extends NativeObject {
   readonly eglStream: EglStreamLike;
   /** The CUDA stream. */
   readonly stream: CudaStream;
-  /** Its end of life: it disconnects. */
+  /** Its end of life, which disconnects it. */
   readonly resource: Resource;
-  /** What it knows of the other end. */
+  /** What is known of both ends. */
   protected readonly ends: StreamEnds;
   /** A `cudaEglStreamConnection`. */
   protected readonly connection: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
@@ -75,7 +75,7 @@ export abstract class CudaStreamEnd extends NativeObject {
     return this.resource.isLive && (this.ends.isNear || this.eglStream.state !== "disconnected");
   }
 
-  /** Asks until there is a result; other work of this thread goes on. @throws {DisposedError} once it is disposed. */
+  /** Polls until there is a result, while the event loop goes on. @throws {DisposedError} once it is disposed. */
   protected until<T>(ask: () => T | undefined): Promise<T> {
     return asked(() => {
       if (this.resource.isLive) return ask();
@@ -84,7 +84,7 @@ export abstract class CudaStreamEnd extends NativeObject {
   }
 }
 
-/** Checks what an end is made with, before anything native: a wrong order of connecting spoils the stream. */
+/** Checks the arguments of an end before any native call, because connecting in the wrong order spoils the stream. */
 export function assertEnds(stream: unknown, eglStream: EglStreamLike, expected: readonly string[], what: string): void {
   if (!isMade(stream, CudaStream)) throw checks.wrongKind("stream", "a CudaStream", stream);
   checks.handleIn(eglStream?.handle, "eglStream.handle");
@@ -97,7 +97,7 @@ export function assertEnds(stream: unknown, eglStream: EglStreamLike, expected: 
   );
 }
 
-/** Where the consumer is in this process, it says what it takes. */
+/** Throws if a consumer in this process takes the other kind of frames. */
 export function assertConsumer(stream: CudaStream, eglStream: EglStreamLike, arrays: boolean): void {
   const { consumer } = StreamEnds.of(eglStream);
   if (consumer === undefined) return;

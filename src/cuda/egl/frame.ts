@@ -32,10 +32,10 @@ interface Plane {
   readonly pitch: number;
 }
 
-/** The first word of 32 bits behind the addresses. */
+/** The index of the first 32-bit word behind the addresses. */
 const DESCRIPTION = cudaEglFrame.fields.plane_0_width.offset / 4;
 
-/** Where the address of each plane lies: read for each frame. */
+/** The offsets of the planes' addresses, which are read for each frame. */
 const ADDRESSES = [0, 1, 2].map((plane) => cudaEglFrame.fields[`pitch_${plane}_ptr` as Field].offset);
 
 export class FrameStruct {
@@ -69,7 +69,7 @@ export class FrameStruct {
     return struct;
   }
 
-  /** True if the planes are CUDA arrays, of which only the driver knows the order of the pixels. */
+  /** True if the planes are CUDA arrays. */
   get isArrays(): boolean {
     return this.#read("frameType") === names.cudaEglFrameTypeArray;
   }
@@ -86,7 +86,7 @@ export class FrameStruct {
     return this.#read("planeCount");
   }
 
-  /** What it is. @throws {InteropError} for a format that samepage lacks. */
+  /** The frame's format and size. @throws {InteropError} for a format that samepage lacks. */
   get info(): ImageInfo {
     const colour = this.#read("eglColorFormat");
     const format = (Object.keys(COLOURS) as ImageFormat[]).find((format) => COLOURS[format] === colour);
@@ -98,7 +98,7 @@ export class FrameStruct {
     return imageInfo({ format, width: this.#read("plane_0_width"), height: this.#read("plane_0_height") });
   }
 
-  /** Where each plane lies, counted from its own address. */
+  /** The layout of each plane, from its own address. */
   layouts(info: ImageInfo): readonly Layout[] {
     const places = IMAGE_FORMATS[info.format].planes.map((_, i) => ({
       stride: this.#read(`plane_${i}_pitch` as Field),

@@ -44,7 +44,7 @@ export class GlResource extends SharedImport<StreamLane> {
         : cudaEgl().cudaGraphicsGLRegisterImage(out, name, target, cudaGraphicsRegisterFlagsSurfaceLoadStore);
     const release = "cudaGraphicsUnregisterResource";
     const unregister = () => within(() => checkRelease(cudaEgl()[release](out[0] as CudaGraphicsResource), release));
-    // Inside: putting the thread's context back may fail once the driver has registered it.
+    // Inside `within`: restoring the thread's context may fail after the driver has registered the object.
     const take = () => {
       check(register(), fn, ABOUT);
       owned(context, "cuda.glResource", this.#undo, unregister);
@@ -72,8 +72,8 @@ export class GlResource extends SharedImport<StreamLane> {
   }
 
   /**
-   * Unregisters it; no map uses it. A map whose end failed, or whose beginning did once CUDA had mapped it, has left it
-   * mapped: the driver never frees the array of a resource that is unregistered so.
+   * Unregisters it, when no map uses it. A map that failed at its end, or at its beginning after CUDA had mapped it, has left
+   * it mapped: it is unmapped first, because the driver never frees the array of a resource that is unregistered while mapped.
    */
   release(): void {
     if (this.isAcquired) this.#undo.push(() => this.#unmap());
@@ -89,7 +89,7 @@ export class GlResource extends SharedImport<StreamLane> {
     const fn = acquires ? "cudaGraphicsMapResources" : "cudaGraphicsUnmapResources";
     const resources = BigUint64Array.of(this.#handle);
     return onStream(fn, (stream) => {
-      // Inside: putting the thread's context back may fail once the driver has done it.
+      // Inside `within`: restoring the thread's context may fail after the driver's call.
       return this.#within(() => {
         const code = cudaEgl()[fn](1, resources, stream);
         if (code === 0) this.isAcquired = acquires;
@@ -103,14 +103,14 @@ export class GlResource extends SharedImport<StreamLane> {
   }
 }
 
-/** For calls that need no order behind samepage's work, because that is over. */
+/** For calls when samepage's work is over, which need no order. */
 const DEFAULT_STREAM = 0n as CudaStream;
 
 const ABOUT: ErrorFields = {
   hint: "CUDA registers textures of 1, 2 or 4 channels (cudaGraphicsGLRegisterImage): use RGBA, and a GPU of both.",
 };
 
-/** An OpenGL block, registered once: until it is freed, or the context ends. */
+/** An OpenGL block, registered once, until it is freed or the context ends. */
 export function glResourceOf(context: CudaPrimaryContext, block: Allocation, port: GlPort): GlResource {
   return importFor(context.resource, block, () => new GlResource(context, port));
 }

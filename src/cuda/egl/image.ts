@@ -19,10 +19,10 @@ import { cudaEgl } from "./library.ts";
 
 /**
  * An `EGLImage` in CUDA (cudaGraphicsEGLRegisterImage): its planes as arrays, which textures and surfaces read and write
- * and streams copy, or as tensors. Nothing orders the work of the others who have the image: wait for it first, and have
- * them wait for a fence of the stream.
+ * and streams copy, or as tensors. samepage does not order other users' work on the image: wait for it first, and let them
+ * wait for a fence of the stream.
  *
- * CUDA's guide says that only a Tegra has it; an H200 was seen to take images of GL textures.
+ * CUDA's guide says that only a Tegra supports it; an H200 takes images of GL textures.
  *
  * @example
  * ```ts ignore
@@ -39,11 +39,11 @@ import { cudaEgl } from "./library.ts";
  * ```
  */
 export class CudaEglImage extends NativeObject {
-  /** Its end of life: the image is CUDA's until then. */
+  /** Its end of life, which unregisters the image. */
   readonly resource: Resource;
-  /** The planes; none where they have addresses. */
+  /** The planes; empty if they have addresses. */
   readonly arrays: readonly CudaArray[];
-  /** The planes as memory at addresses, as a Tegra may have them; none where they are arrays. */
+  /** The planes as memory at addresses, which a Tegra may have; empty if they are arrays. */
   readonly tensors: readonly CudaTensor[];
 
   private constructor(context: CudaPrimaryContext, image: bigint) {
@@ -81,8 +81,8 @@ export class CudaEglImage extends NativeObject {
 }
 
 /**
- * Registers an image; its end goes on the undo list. It is CUDA's at once: an `EGLImage` is not mapped. Its arrays are for
- * surfaces too, and the driver takes no flag that says so (seen on an H200).
+ * Registers an image, which `undo` unregisters. CUDA can use it at once, without a map. Its arrays are for surfaces too,
+ * although the driver refuses the flag for that (on an H200).
  */
 export function registered(context: CudaPrimaryContext, image: bigint, undo: Undo): FrameStruct {
   const struct = new FrameStruct();

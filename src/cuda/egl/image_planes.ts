@@ -13,7 +13,7 @@ import type { FrameStruct } from "./frame.ts";
 
 type Field = keyof typeof cudaEglFrame.fields;
 
-/** The planes of an `EGLImage` that have addresses, as tensors. They end with their owner, to which the memory belongs. */
+/** The planes of an `EGLImage` that have addresses, as tensors. They end with the owner of the memory. */
 export function planeTensors(context: CudaPrimaryContext, struct: FrameStruct, owner: Resource): CudaTensor[] {
   return Array.from({ length: struct.planeCount }, (_, i) => {
     const handle = struct.addressOf(i);
@@ -34,7 +34,7 @@ export function planeTensors(context: CudaPrimaryContext, struct: FrameStruct, o
   });
 }
 
-/** Where a plane's elements lie, as its description says; the format of the whole image says less. */
+/** The layout in a plane's own description, which says more than the format of the whole image. */
 function layoutOf(struct: FrameStruct, plane: number): Layout {
   const view = new DataView(struct.bytes.buffer);
   const offsetOf = (name: string) => cudaEglFrame.fields[name as Field].offset;

@@ -15,10 +15,11 @@ interface Loan {
 const STREAM = "an EGLStream";
 
 /**
- * Their planes are not written until they are back; a plane's end ends the producer first: no frame can be taken out.
+ * The frames in a stream. Nothing may write their planes until they are back. A plane's end ends the producer first, because
+ * no frame can be taken out of a stream.
  */
 export class Loans {
-  /** Oldest first: mostly they come back in this order. */
+  /** Oldest first, because they mostly come back in this order. */
   readonly #loans: Loan[] = [];
 
   get size(): number {
@@ -40,7 +41,7 @@ export class Loans {
     this.#loans.push({ key, planes, ends });
   }
 
-  /** A frame has come back; what uses it next waits for the fence. */
+  /** Ends the loan of a frame that has come back. Its next user waits for the fence. */
   end(key: bigint, producer: Resource, fence: Fence): void {
     const place = this.#loans.findIndex((loan) => loan.key === key);
     if (place < 0) return;

@@ -29,7 +29,7 @@ export interface CudaProducerInit {
   readonly arrays?: boolean;
 }
 
-/** What a stream carries: pictures in memory of pointers, or of CUDA arrays. */
+/** A frame of a stream: a picture in memory at addresses, or in CUDA arrays. */
 export type CudaStreamFrame = Frame<CudaTensor> | CudaArrayFrame;
 
 const INIT: Names<CudaProducerInit> = { format: true, width: true, height: true, arrays: true };
@@ -41,11 +41,10 @@ const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
 const MOST_FRAMES = 64;
 
 /**
- * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the
- * consumer has released it and the stream gives it back: until then it is not written, and its dispose ends the
- * producer first.
+ * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream for reading until the consumer has
+ * released it and the stream returns it. Until then nothing may write it, and its dispose ends the producer first.
  *
- * No call blocks: a full stream takes no frame, and frames are taken back only where the stream has some.
+ * No call blocks: a full stream accepts no frame, and frames are taken back only if the stream has released ones.
  */
 export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd {
   /** The frames' format and size. */
@@ -87,7 +86,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     eglStream: EglStreamLike,
     init: CudaProducerInit & { readonly arrays: true },
   ): CudaStreamProducer<CudaArrayFrame>;
-  /** The same for an end that presents frames of pointers. */
+  /** Connects an end that presents frames of pointers. */
   static connect(stream: CudaStream, eglStream: EglStreamLike, init: CudaProducerInit): CudaStreamProducer;
   static connect(
     stream: CudaStream,
@@ -104,21 +103,21 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return new CudaStreamProducer<CudaStreamFrame>(stream, eglStream, init);
   }
 
-  /** How many frames the stream has. */
+  /** The number of frames in the stream. */
   get lent(): number {
     return this.#lent.size;
   }
 
-  /** True if the stream takes a frame now. A mailbox does, unless 64 are in use. */
+  /** True if the stream accepts a frame now. A mailbox does, unless 64 are in use. */
   get hasRoom(): boolean {
     return this.isOpen && this.#hasRoom(this.#consumed());
   }
 
   /**
-   * Gives a frame to the stream, behind all work on it. False where the stream is full: then nothing was done.
+   * Presents a frame to the stream, behind all work on it. Returns false, and does nothing, if the stream is full.
    *
    * @throws {LayoutError} for a frame of another format or size.
-   * @throws {AccessError} for one that is in the stream already, or lent for writing.
+   * @throws {AccessError} for a frame that is in the stream already, or lent for writing.
    * @throws {ArgumentError} once the consumer has disconnected.
    */
   present(frame: F): boolean {
@@ -146,13 +145,13 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return true;
   }
 
-  /** Takes back the frames that the consumer has released; returns how many. The stream may keep the last one. */
+  /** Takes back the frames that the consumer has released; returns their number. The stream may keep the last one. */
   takeBack(): number {
     this.resource.assertLive();
     return this.#takeBack(this.#consumed());
   }
 
-  /** Presents what is written; a full stream holds the writer up. Its close disconnects, and so does its abort. */
+  /** Presents each frame that is written; a full stream makes the writer wait. Its close and its abort disconnect. */
   get writable(): WritableStream<F> {
     const end = () => this[Symbol.asyncDispose]();
     return new WritableStream<F>({
@@ -162,7 +161,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     }, { highWaterMark: 1 });
   }
 
-  /** Resolves once a frame is back, and returns how many are. Does not wait if no frame is out. */
+  /** Resolves once frames are back, with their number; at once if no frame is in the stream. */
   async returned(): Promise<number> {
     if (this.lent === 0) return 0;
     return await this.until(() => this.takeBack() || undefined);
@@ -180,8 +179,8 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   /**
-   * Asking for a frame that the stream does not have blocks for a millisecond (seen with driver 580), so it asks only
-   * for those that it has. A consumer elsewhere is taken to have one frame, until it acquires the next.
+   * Asking for a frame that the stream does not have blocks for a millisecond (driver 580), so this asks only for released
+   * ones. A consumer elsewhere is assumed to hold one frame until it acquires the next.
    */
   #takeBack(consumed: number): number {
     const before = this.#returned;
@@ -193,7 +192,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const struct = this.#back;
     while (this.#lent.size > 0 && this.#returned < released) {
       const code = this.context.within(() => cudaEgl()[RETURN](this.connection, struct.bytes, this.streamPointer));
-      if (code === cudaErrorLaunchTimeout) break; // a consumer that is elsewhere has more than one
+      if (code === cudaErrorLaunchTimeout) break; // a consumer elsewhere holds more than one
       check(code, RETURN);
       this.#returned++;
       this.#lent.end(struct.addressOf(0), this.resource, this.stream.line.submitRaw(RETURNED));

@@ -7,13 +7,13 @@ import { cudart } from "../library.ts";
 import { type DeviceCalls, owned } from "../primary_context.ts";
 import { cudaEgl } from "./library.ts";
 
-/** Why an `EGLSync` becomes no event of a device; undefined where it does. An H200 reported 801, as the guide says. */
+/** Why a device makes no event of an `EGLSync`; undefined if it does. An H200 reports 801, as the guide says. */
 export function refuseEglSync(attributes: { readonly integrated?: number | undefined }): string | undefined {
   if (attributes.integrated === 1) return undefined;
   return "CUDA makes events of EGLSyncs on a Tegra alone (cudaEventCreateFromEGLSync): the host waits for them instead";
 }
 
-/** CUDA's event of an `EGLSync` (cudaEventCreateFromEGLSync). It is waited for, and not recorded; its end goes on the undo list. */
+/** CUDA's event of an `EGLSync` (cudaEventCreateFromEGLSync), only for waits. `undo` destroys it. */
 export function eventOfEglSync(device: DeviceCalls, sync: Address, undo: Undo): CudaEvent {
   const out = new BigUint64Array(1);
   const fn = "cudaEventCreateFromEGLSync";

@@ -7,7 +7,7 @@ import {
   writeCudaExternalSemaphoreHandleDesc,
 } from "../../../ffi/cuda_runtime/structs.ts";
 
-/** Ports' names for CUDA's memory types. Only fds are imported: the others need Windows, where samepage has not run. */
+/** CUDA's memory types by their port's kind. samepage imports only fds: the other types are for Windows. */
 export const MEMORY_TYPES = {
   "opaque-fd": names.cudaExternalMemoryHandleTypeOpaqueFd,
   "opaque-win32": names.cudaExternalMemoryHandleTypeOpaqueWin32,
@@ -18,7 +18,7 @@ export const MEMORY_TYPES = {
   "d3d12-resource": names.cudaExternalMemoryHandleTypeD3D12Resource,
 } as const;
 
-/** For semaphores. A driver does not check them: it takes the fd of a timeline for a binary semaphore. */
+/** CUDA's semaphore types by their port's kind. A driver does not check the type: it takes a timeline's fd for any type. */
 export const SEMAPHORE_TYPES = {
   "timeline-fd": names.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
   "binary-fd": names.cudaExternalSemaphoreHandleTypeOpaqueFd,

@@ -29,9 +29,8 @@ interface ImportingTarget extends Target, Required<CudaImageFormat> {
 }
 
 /**
- * Imports other APIs' images as images of one format: OpenGL's by their names, others by opaque fds. Among the latter,
- * only images in the driver's own order of pixels come: over rows of pixels a driver was seen to report success and to
- * show wrong pixels: seen on an H200.
+ * Imports other APIs' images as images of one format: OpenGL's by their names, others by opaque fds. Images by fds have to be
+ * in the driver's own order of pixels: for rows of pixels, the driver reports success and shows wrong pixels (on an H200).
  */
 export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
   target: ImportingTarget,
@@ -89,7 +88,7 @@ function refuseSource(
   }
 }
 
-/** The channels of a pixel by its shape. A large last dimension is the width, of pixels of one channel in layers. */
+/** The channels of a pixel by the image's shape. A last dimension above 4 is the width of layers with one channel. */
 function elementsIn(shape: readonly number[]): number {
   const last = shape.length > 2 ? shape[shape.length - 1] : 1;
   return last > 4 ? 1 : last;
@@ -108,7 +107,7 @@ function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort
   const { byteLength, dedicated } = memory;
   const place = { format: { dtype, channels }, width, height, layers, offset };
   const image = importImage(context, { fd: memory.takeFd(), byteLength, dedicated }, place);
-  // Kernels get no more than a handle of a texture: so the stream itself waits for what comes before the image.
+  // Kernels get only the handle of a texture, which records no work, so the stream itself waits for earlier work.
   return { handles: [image], begin: () => MARKER, release: () => image.release() };
 }
 
@@ -118,7 +117,7 @@ function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocatio
   return { ...resource.use(true), handles: [resource] };
 }
 
-/** @throws {InteropError} where the driver has the image at addresses, as a Tegra's may. */
+/** @throws {InteropError} if the driver has the image at addresses, as a Tegra may. */
 function arrayIn(struct: FrameStruct): CudaArray {
   if (struct.isArrays) return struct.arrayOf(0);
   throw new InteropError("the EGLImage is memory at addresses, and no CUDA array.", {
@@ -127,7 +126,7 @@ function arrayIn(struct: FrameStruct): CudaArray {
   });
 }
 
-/** An `EGLImage`: nothing is mapped, so the stream itself waits, and the others for what was done there. */
+/** An `EGLImage`, which needs no map: the stream waits for earlier work, and later users wait for the stream. */
 function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
   const image = importFor(context.resource, block, () => {
     const undo: Undo = [];

@@ -52,7 +52,7 @@ export interface ImagePlace extends PictureSize {
  * Imports memory by an opaque fd (cudaImportExternalMemory), and maps all of it (cudaExternalMemoryGetMappedBuffer). The
  * driver closes the fd, whether it accepts it or not.
  *
- * It ends before its context does: the CPU cannot hold it for longer.
+ * It ends before its context, because no CPU view can hold it longer.
  */
 export function importMemory(context: CudaPrimaryContext, memory: MemoryFd): ExternalMemory {
   return imported(context, memory, (handle, undo) => {
@@ -66,8 +66,8 @@ export function importMemory(context: CudaPrimaryContext, memory: MemoryFd): Ext
 }
 
 /**
- * The same for an image in the driver's own order of pixels, which comes as an array of one level
- * (cudaExternalMemoryGetMappedMipmappedArray) that surfaces may write; one with layers as a layered array.
+ * Imports an image in the driver's own order of pixels, as an array of one level, layered if the image is, that surfaces may
+ * write (cudaExternalMemoryGetMappedMipmappedArray).
  */
 export function importImage(context: CudaPrimaryContext, memory: MemoryFd, place: ImagePlace): ExternalImage {
   return imported(context, memory, (handle, undo) => {

@@ -26,7 +26,7 @@ import { type ExternalMemory, importMemory } from "./memory.ts";
 
 const KIND = "opaque-fd";
 
-/** The ports of a GPU's memory: what it exports, and memory of other APIs on the same GPU by its fd, which `undo` releases. */
+/** The ports of a GPU's memory: exports, and imports of other APIs' memory on the same GPU by its fd. `undo` releases those. */
 export function devicePorts(
   context: CudaStreamContext,
   exports: Memory<CudaTensor>,
@@ -56,7 +56,7 @@ const FAR = { aliases: false, evidence: "memory of the device, which the CPU can
 /** Page-locked memory, to which the device copies faster. */
 function stageOn(context: CudaStreamContext): NonNullable<Offer["stage"]> {
   return (tensor, byteLength) => {
-    context.stream.line.resource.assertLive(); // while it ends, it only takes copies back
+    context.stream.line.resource.assertLive(); // while it ends, it takes only copies back
     const { address } = tensor as CudaTensor;
     const block = pinnedBlock(context, byteLength, pinnedFlags({}));
     return {
@@ -83,7 +83,7 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
   const { context } = virtual;
   const samples = { device: sampleOf(virtual, "device"), host: sampleOf(virtual, "host") };
   const byFd: Offer = {
-    kind: KIND, // importers say whether they take memory of another GPU: for some drivers that is other memory
+    kind: KIND, // importers decide about memory of another GPU, which some drivers map to other bytes
     refuse: ({ allocation }) => virtualBlockOf(allocation)?.duplicateFd === undefined ? NO_FD : undefined,
     sample: ({ allocation }) => samples[virtualBlockOf(allocation)?.hostAddress === undefined ? "device" : "host"],
   };
@@ -101,7 +101,7 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
   };
 }
 
-/** @param of the exporter's block, if it is of this process: all of it is imported, once. */
+/** @param of the exporter's block, if it belongs to this process: then all of it is imported, once */
 function imported(
   context: CudaPrimaryContext,
   imports: Imports<ExternalMemory>,
@@ -116,7 +116,7 @@ function imported(
   return of === undefined ? { handle, release: () => memory.release() } : { handle };
 }
 
-/** The device by its UUID, which every API reports that shares memory by fds. */
+/** The device by its UUID, which every API that shares memory by fds reports. */
 function onlyUuid({ id: { uuid } }: CudaPrimaryContext): DeviceId {
   return uuid === undefined ? {} : { uuid };
 }
@@ -153,7 +153,7 @@ function copiesOf(context: CudaPrimaryContext): NonNullable<Memory<CudaTensor>["
   };
 }
 
-/** Copies bytes, and blocks. cudaMemcpy alone may return before bytes of the host have arrived on the device. */
+/** Copies bytes, and blocks. cudaMemcpy alone may return before host bytes have arrived on the device. */
 function copy({ within }: CudaPrimaryContext, to: Address, from: Address, byteLength: number): void {
   within(() => {
     check(cudart().cudaMemcpy(to, from, BigInt(byteLength), cudaMemcpyDefault), "cudaMemcpy");

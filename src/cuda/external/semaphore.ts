@@ -38,7 +38,7 @@ const out = new BigUint64Array(1);
 /** Room for the parameters of one semaphore: most calls have one. */
 const roomFor = (size: number, count = 1) => new DataView(new ArrayBuffer(count * size));
 
-/** How a kind of command is made. Each has a native call of its own: V8 makes a call that is now one, now another, slowly. */
+/** A kind of command. Each kind has its own native call, because V8 makes a call site with several callees slowly. */
 interface Making {
   readonly fn: string;
   readonly submit: CudaDriver["cuWaitExternalSemaphoresAsync"];
@@ -62,7 +62,7 @@ const SIGNAL: Making = {
   one: roomFor(CUexternalSemaphoreSignalParams.size),
 };
 
-/** A sync is not a semaphore: it is only waited for, and by no program's own hand. */
+/** The command for semaphores. No `EGLSync` gets here, because programs cannot wait for one or signal it. */
 function semaphoreCall(
   { fn, submit, size, write, one }: Making,
   given: readonly (ExternalSemaphore | EglEvent)[],
@@ -80,8 +80,8 @@ function semaphoreCall(
 }
 
 /**
- * Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes none itself. EGL takes an event that was recorded:
- * an `EGLSync` of it stands for that record, whatever is recorded later (EGL_NV_cuda_event).
+ * Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes no semaphores. EGL takes an event that was recorded:
+ * its `EGLSync` stands for that record, whatever is recorded later (EGL_NV_cuda_event).
  */
 export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   exports: ["cuda-event"],
@@ -106,7 +106,7 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   release: ({ undo }) => undoAll(undo, "releasing a semaphore"),
 };
 
-/** Takes the fd over: the driver owns it once it has accepted it. */
+/** Takes over the fd, which the driver owns once it has accepted it. */
 function imported(device: LaneDevice, kind: (typeof FDS)[number], fd: number): ExternalSemaphore {
   const undo: Undo = [];
   const description = semaphoreHandle(kind, fd);

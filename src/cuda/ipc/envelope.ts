@@ -5,10 +5,10 @@ import type { DeviceId } from "../../core/device/device_id.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 
-/** The length of CUDA's own handles, of memory and of events alike. */
+/** The length of CUDA's own handles in bytes, both of memory and of events. */
 export const HANDLE_BYTES: number = cudaIpcMemHandle_t.size;
 
-/** The exporter's id. CUDA opens no handle in the process that made it; an isolate recognises its own. */
+/** The exporter's id, by which an isolate recognises its own handles: CUDA opens none in the process that made it. */
 export const THIS_ISOLATE: string = crypto.getRandomValues(new Uint8Array(16)).toHex();
 
 export interface MemoryEnvelope {
@@ -51,7 +51,7 @@ export function packMemory(
   return sealed(MEMORY, header, [handle]);
 }
 
-/** The envelope of these bytes. @throws {ArgumentError} if they were changed or cut, or make no sense. */
+/** The envelope in some bytes. @throws {ArgumentError} if they were changed or cut, or contradict themselves. */
 export function unpackMemory(bytes: Uint8Array<ArrayBuffer>): MemoryEnvelope {
   const { header, payload: handle } = unsealed(MEMORY, bytes);
   if (handle.length !== HANDLE_BYTES) throw damaged("its handle is not as long as CUDA's.");
@@ -65,7 +65,7 @@ export function packEvent({ isolate, device, handle }: EventEnvelope): Uint8Arra
   return sealed(EVENT, { kind: "cuda.event", isolate, device }, [handle]);
 }
 
-/** The envelope of these bytes. @throws {ArgumentError} like {@link unpackMemory}. */
+/** The envelope in some bytes. @throws {ArgumentError} like {@link unpackMemory}. */
 export function unpackEvent(bytes: Uint8Array<ArrayBuffer>): EventEnvelope {
   const { header: { isolate, device }, payload: handle } = unsealed(EVENT, bytes);
   if (handle.length !== HANDLE_BYTES) throw damaged("its handle is not as long as CUDA's.");
@@ -76,14 +76,14 @@ export function copied(given: ArrayBufferView, argument: string): Uint8Array<Arr
   return checks.bytesIn(given, argument).slice();
 }
 
-/** Checks a CUDA handle that a program gave. @throws {ArgumentError} if it is not as long as CUDA's. */
+/** Checks a CUDA handle that a program passed. @throws {ArgumentError} for any other length than CUDA's. */
 export function handleOf(given: ArrayBufferView): Uint8Array<ArrayBuffer> {
   const handle = copied(given, "handle");
   if (handle.length === HANDLE_BYTES) return handle;
   throw checks.wrong("handle", `expected ${HANDLE_BYTES} bytes, got ${handle.length}.`);
 }
 
-/** Throws unless an envelope comes from elsewhere, and is of this device. @throws {ArgumentError} that says which. */
+/** @throws {ArgumentError} for an envelope of this isolate or of another device. */
 export function assertFits(
   sender: { readonly isolate: string; readonly device: string },
   { uuid }: DeviceId,

@@ -18,7 +18,7 @@ import { CudaStream, type CudaStreamContext } from "../stream.ts";
 import { assertFits, copied, HANDLE_BYTES, handleOf, packEvent, THIS_ISOLATE, unpackEvent } from "./envelope.ts";
 import { EventLane } from "./event_lane.ts";
 
-/** A handle of another program. */
+/** Another program's handle of an event. */
 export interface CudaEventHandle {
   /** A `cudaIpcEventHandle_t`: 64 bytes. */
   readonly handle: ArrayBufferView;
@@ -54,7 +54,7 @@ export class CudaSharedEvent extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** Records it behind all commands of a stream so far. Returns the fence. */
+  /** Records it behind all commands of a stream so far. Returns a fence at that record. */
   record(stream: CudaStream = this.context.stream): Fence {
     if (!isMade(stream, CudaStream)) throw checks.wrongKind("stream", "a CUDA stream", stream);
     if (stream.context.device.ordinal !== this.context.device.ordinal) {
@@ -67,8 +67,8 @@ export class CudaSharedEvent extends NativeObject {
   }
 
   /**
-   * A fence at the last record, by any process. Without a record, the fence is reached at once: have the other process
-   * notify you when it has recorded.
+   * A fence at the last record, by any process. Without a record, the fence is reached at once: let the other process notify
+   * you when it has recorded.
    */
   fence(): Fence {
     this.#line.submit([], ASK);

@@ -6,8 +6,8 @@ import { cudart } from "../library.ts";
 import { destroyEvent, isReached, synchronize, synchronizeAsync } from "../events.ts";
 
 /**
- * The lane of an event that processes share. A mark stands for the last record by then, or a later one: a wait may be
- * longer than necessary, never shorter. The event is destroyed once its owner has ended and no thread waits for it.
+ * The lane of an event that processes share. A mark stands for the last record by then or for a later one: a wait may be
+ * longer than necessary, but never shorter. The event is destroyed once its owner has ended and no thread waits for it.
  */
 export class EventLane extends CudaLane {
   readonly event: EventHandle;
@@ -32,10 +32,10 @@ export class EventLane extends CudaLane {
   }
 
   waitFor(): boolean {
-    return false; // an event waits for nothing itself
+    return false; // an event cannot wait
   }
 
-  /** It has no stream of its own: the thread's waits for the event first. */
+  /** Without a stream of its own, it makes the thread's default stream wait for the event first. */
   onStream(run: (stream: StreamHandle) => number): number {
     const stream = cudaStreamPerThread as StreamHandle;
     return this.device.within(() => cudart().cudaStreamWaitEvent(stream, this.event, 0) || run(stream));

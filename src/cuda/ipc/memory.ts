@@ -28,7 +28,7 @@ export interface CudaMemoryExport {
   readonly byteLength: number;
 }
 
-/** A handle of another program, and a layout. */
+/** Another program's handle of memory, and a layout. */
 export interface CudaMemoryHandle {
   /** A `cudaIpcMemHandle_t`: 64 bytes. */
   readonly handle: ArrayBufferView;
@@ -106,9 +106,8 @@ function rangeOf(address: Address): { readonly address: Address; readonly length
 }
 
 /**
- * CUDA opens a handle at the same address each time: all who opened it are peers.
- * @throws {ArgumentError} if another kind of tensor is there: its memory was freed by others, or the driver could not have
- * taken the address.
+ * The allocation of an opened handle. CUDA opens a handle at the same address each time, so all its tensors are peers.
+ * @throws {ArgumentError} if another kind of tensor is at the address: other code has freed that tensor's memory.
  */
 function allocationOf(
   context: CudaPrimaryContext,
@@ -140,11 +139,11 @@ function allocationOf(
       "Dispose that tensor first.",
     );
   }
-  free("unused"); // CUDA counts: it stays open for its peers
+  free("unused"); // CUDA counts the opens: the memory stays open for the peers
   return allocation;
 }
 
-/** Only memory of cudaMalloc has such a handle, of the whole allocation. */
+/** Only an allocation of cudaMalloc has such a handle. */
 function assertExportable({ device }: CudaPrimaryContext, tensor: CudaTensor): void {
   tensor.assertUsable(tensor.access);
   assertAllowed(tensor.memory, "export-ipc", device);

@@ -7,7 +7,7 @@ export interface Code {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** White space and comments before the first directive of PTX. */
+/** The white space and comments before PTX's first directive. */
 const BEFORE_PTX = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/;
 
 export function ptxIn(text: string): Code {
@@ -17,7 +17,7 @@ export function ptxIn(text: string): Code {
   return { isPtx: true, bytes: cString(text) };
 }
 
-/** The code of a cubin or a fatbin. @throws {ArgumentError} if it is neither, or is cut off. */
+/** The code of a cubin or a fatbin. @throws {ArgumentError} for other bytes, and code that is cut off. */
 export function cubinIn(given: Uint8Array): Code {
   const bytes = checks.bytesIn(given, "bytes", "a Uint8Array").slice(); // a copy cannot change before the driver reads it
   const view = new DataView(bytes.buffer);

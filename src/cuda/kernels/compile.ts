@@ -20,7 +20,7 @@ export interface Compiled {
 
 type Target = Pick<CudaDevice, "name" | "computeCapability">;
 
-/** Needs no GPU. @throws {CudaBuildError} with the log. @throws {LibraryNotFoundError} without NVRTC. */
+/** Compiles with NVRTC, without a GPU. @throws {CudaBuildError} with the log. @throws {LibraryNotFoundError} without NVRTC. */
 export function compile(source: Source, target: Target): Compiled {
   const { text, name, names } = source;
   const given = source.options.some((option) => ARCHITECTURE.test(option));
@@ -37,7 +37,7 @@ export function compile(source: Source, target: Target): Compiled {
   });
 }
 
-/** `sm_90` if the compiler knows it; else the newest older virtual one, whose PTX the driver compiles. */
+/** `sm_90` if the compiler knows it; else the newest older virtual architecture, whose PTX the driver compiles. */
 export function architectureFor({ name, computeCapability: { major, minor } }: Target): string {
   const count = new Int32Array(1);
   checkNvrtc(nvrtc().nvrtcGetNumSupportedArchs(count), "nvrtcGetNumSupportedArchs");
@@ -113,7 +113,7 @@ function logOf(program: NvrtcProgram): string {
   return new TextDecoder().decode(bytes).replaceAll("\0", "").trim();
 }
 
-/** Output of the compiler, by two calls: one for its length, one for its bytes. */
+/** An output of the compiler, by two calls: one for its length, one for its bytes. */
 function outputOf(
   program: NvrtcProgram,
   fn: string,

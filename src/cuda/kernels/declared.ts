@@ -15,7 +15,7 @@ import { elementOf } from "./types.ts";
  */
 export type ParameterType = string | { readonly bytes: number };
 
-/** The most bytes of all parameters of a kernel (the CUDA C++ programming guide: 32,764 from sm_70 on). */
+/** The limit of bytes for all parameters of a kernel (the CUDA C++ programming guide: 32,764 from sm_70 on). */
 export const MOST_PARAMETER_BYTES = 32_764;
 
 const POINTER = /^(const )?(.+?)( const)? ?\*$/;

@@ -5,7 +5,7 @@ import { CudaBuildError, firstLines } from "./errors.ts";
 
 const LOG_BYTES = 16_384;
 
-/** The driver's PTX compiler may run, and write here, at the first request for a kernel: keep this until the unload. */
+/** The log of the driver's PTX compiler. Keep it until the unload: the compiler may run as late as the first kernel request. */
 export class JitLog {
   readonly options: Uint32Array<ArrayBuffer> = new Uint32Array(new ArrayBuffer(8));
   readonly values: BigUint64Array<ArrayBuffer>;

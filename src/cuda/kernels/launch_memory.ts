@@ -10,8 +10,8 @@ import type { LaunchSizes } from "./limits.ts";
 const CONFIG = CUlaunchConfig.fields;
 
 /**
- * The input of cuLaunchKernelEx: the configuration, the addresses of the arguments' values, and the values. It is
- * passed by address, which is faster than a buffer, so the caller keeps this until the call is over.
+ * The input of cuLaunchKernelEx: the configuration, the addresses of the arguments' values, and the values. It is passed by
+ * address, which is faster than a buffer, so the caller has to keep it alive during the call.
  */
 export class LaunchMemory extends Arguments<CudaPrimaryContext, CudaTensor> {
   readonly args: Address;

@@ -7,7 +7,7 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
 
-/** How many threads of a kernel run: groups, which CUDA calls blocks, of a size. */
+/** The threads to launch: a number of groups, which CUDA calls blocks, and their size. */
 export interface GroupRange {
   /** The groups along each of 1 to 3 dimensions. */
   readonly groups: readonly number[];
@@ -45,7 +45,7 @@ export class LaunchLimits implements LaunchSizes {
   readonly #launch: Launch;
   readonly #handle: Address;
   readonly #within: CudaPrimaryContext["within"];
-  /** The dynamic shared memory that launches are allowed now. */
+  /** The dynamic shared memory, in bytes, that launches may have now. */
   #maxDynamic: number;
   readonly #mostDynamic: number;
 
@@ -90,7 +90,7 @@ export class LaunchLimits implements LaunchSizes {
     throw wrongLaunch(this.#launch, "sharedBytes", what);
   }
 
-  /** All dynamic shared memory of the device, so that the order of launches does not matter. */
+  /** Raises the limit to all of the device's dynamic shared memory, so that the order of launches does not matter. */
   allow(sharedBytes: number): void {
     if (sharedBytes <= this.#maxDynamic) return;
     const fn = "cudaFuncSetAttribute";

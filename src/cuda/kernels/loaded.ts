@@ -19,7 +19,7 @@ export class LoadedCode {
   readonly #log: JitLog | undefined;
 
   /**
-   * Loads it (cudaLibraryLoadData); the undo list unloads it.
+   * Loads the code (cudaLibraryLoadData); `undo` unloads it.
    * @throws {CudaBuildError} for PTX that does not compile.
    * @throws {InteropError} if libcudart is older than 12.8.
    */
@@ -38,7 +38,7 @@ export class LoadedCode {
     if (isPtx) this.#compile();
   }
 
-  /** A kernel, by the driver's name of it; undefined if the library has no such kernel. */
+  /** A kernel by the driver's name; undefined if the library has no such kernel. */
   kernel(name: string): Address | undefined {
     const find = newerRuntime("cudaLibraryGetKernel");
     const out = new BigUint64Array(1);
@@ -80,7 +80,7 @@ export class LoadedCode {
   }
 
   /**
-   * The bytes that a launch reads of each parameter, whatever was declared. @throws {InteropError} before CUDA 12.4.
+   * The bytes that a launch reads of each parameter. @throws {InteropError} before CUDA 12.4.
    */
   parameterSizes(kernel: Address): number[] {
     const ask = newerDriver("cuKernelGetParamInfo");
@@ -89,7 +89,7 @@ export class LoadedCode {
       const sizes: number[] = [];
       for (let i = 0n; i < MOST_PARAMETER_BYTES; i++) {
         const code = ask(kernel as bigint as CUkernel, i, offset, size);
-        if (code === CUDA_ERROR_INVALID_VALUE) break; // there are no more
+        if (code === CUDA_ERROR_INVALID_VALUE) break; // after the last parameter
         checkDriver(code, "cuKernelGetParamInfo");
         sizes.push(Number(size[0]));
       }

@@ -27,7 +27,7 @@ export const ARCHITECTURE: RegExp = /^(?:--gpu-architecture|-arch)\b/;
 /** Options whose values are the program's own words. */
 const OWN_WORDS = /^(?:-[DIU]|--(?:define-macro|undefine-macro|include-path)=)/;
 
-/** The longest option: NVRTC 13.0 has buffers of a fixed size. */
+/** The limit of an option's length: NVRTC 13.0 has buffers of a fixed size. */
 const LONGEST_OPTION = 4096;
 
 /** A checked source and its options. @throws {ArgumentError} if the compiler could not take them. */
@@ -59,8 +59,8 @@ function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
 }
 
 /**
- * Returns an option that does not crash NVRTC. NVRTC 13.0 crashes on an option with an empty value, `-` or a number that C
- * does not have, on a very long one, and if it cannot write a trace. It reports other mistakes itself.
+ * Returns the option unless it would crash NVRTC. NVRTC 13.0 crashes on an option with an empty value, `-`, or a number that
+ * C does not have, on a very long option, and if it cannot write a trace. It reports other mistakes itself.
  */
 function checkedOption(option: string, i: number): string {
   const argument = `options[${i}]`;

@@ -3,7 +3,7 @@ import { NUMBERS } from "../../core/layout/numbers.ts";
 
 const SCALARS: { readonly [name: string]: Scalar } = {
   bool: { numbers: NUMBERS.u8.within(0n, 1n), dtypes: ["u8"], isBoolean: true },
-  char: scalar("i8", "u8"), // C leaves its sign open
+  char: scalar("i8", "u8"), // its sign is implementation-defined in C
   schar: scalar("i8"),
   uchar: scalar("u8"),
   short: scalar("i16"),
@@ -52,7 +52,7 @@ const SPELLINGS: { readonly [spelling: string]: string } = {
   "__half": "half",
 };
 
-/** The types of CUDA C++. A vector of three is packed; the greatest alignment is 16 bytes (vector_types.h). */
+/** The types of CUDA C++. A vector of three is packed; the largest alignment is 16 bytes (vector_types.h). */
 const TYPES = new TypeTable({
   scalars: SCALARS,
   spellings: SPELLINGS,

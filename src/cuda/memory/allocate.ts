@@ -29,8 +29,8 @@ export function closeImported(context: CudaPrimaryContext, address: Address): (f
 }
 
 /**
- * Frees by a CUDA function, unless a view has escaped and may still be used. Retains the device's primary context until
- * then, because its end frees all its memory, and the host may hold this memory for longer than our context is open.
+ * Frees by a CUDA function, unless a view has escaped and may still be used. Retains the device's primary context until then,
+ * because its end frees all of its memory, and the host may hold this memory after our context has ended.
  */
 function freeBy(context: CudaPrimaryContext, fn: string, call: () => number): (fate: Fate) => void {
   const { within } = context;

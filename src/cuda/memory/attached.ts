@@ -17,7 +17,7 @@ interface Pointed {
   readonly ordinal: number;
   readonly start: Address;
   readonly byteLength: number;
-  /** Where that begins for the CPU, if it is memory of the host. */
+  /** Its host address, if it is host memory. */
   readonly hostAddress: Address | undefined;
 }
 
@@ -110,7 +110,7 @@ function knownAt({ start, byteLength, hostAddress = start }: Pointed): Allocatio
   throw checks.wrong("address", "a tensor is there, of memory that others have freed.", "Dispose that tensor first.");
 }
 
-/** The block of all of the driver's range. Its owner frees the memory. */
+/** A block over the driver's whole range. Its owner frees the memory. */
 function blockOf(context: CudaPrimaryContext, { start, byteLength, hostAddress }: Pointed): CudaBlock {
   const { closed, ...place } = onDevice(context, start, byteLength, []);
   const block: CudaBlock = { ...place, kind: "cuda.attached", free() {} };

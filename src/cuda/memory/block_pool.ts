@@ -20,9 +20,9 @@ export interface BlockPoolStatistics {
   readonly idle: BlockCount;
   /** Blocks with an escaped view, which are never freed or reused. */
   readonly quarantined: BlockCount;
-  /** How often a block was made. */
+  /** The number of blocks made so far. */
   readonly made: number;
-  /** How often a block was reused. */
+  /** The number of reuses so far. */
   readonly reused: number;
 }
 
@@ -32,7 +32,7 @@ export interface BlockPoolOptions {
   readonly mostBytes: number;
 }
 
-/** The least block: a page. */
+/** The smallest block: a page. */
 const LEAST = 4096;
 
 const KIND = "cuda.pinned_pool.block";
@@ -65,7 +65,8 @@ export class BlockPool {
   }
 
   /**
-   * Comes back when it is freed, unless a view of it has escaped. @throws {AccessError} if the pool would be too large.
+   * Takes a block, which returns when it is freed, unless a view of it has escaped.
+   * @throws {AccessError} if the pool would be too large.
    */
   take(byteLength: number): CudaBlock {
     const size = classOf(byteLength);
@@ -86,7 +87,7 @@ export class BlockPool {
     undoAll(idle.map((block) => () => this.#free(block, "unused")), "freeing the blocks of a pool");
   }
 
-  /** The same, and frees the others when they return. */
+  /** Frees the idle blocks now, and the others when they return. */
   close(): void {
     this.#closed = true;
     this.trim();

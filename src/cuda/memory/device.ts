@@ -15,7 +15,7 @@ import { framed, ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaContext.allocate}. */
 export interface DeviceAllocation extends LayoutInit {
-  /** True if the device chooses the pitch of rows (cudaMallocPitch), and not strides or an offset. False by default. */
+  /** True if the device chooses the pitch of rows (cudaMallocPitch) in place of strides and an offset. False by default. */
   readonly pitch?: boolean;
 }
 

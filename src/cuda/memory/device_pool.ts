@@ -25,9 +25,9 @@ import { owned } from "../primary_context.ts";
 
 /** Options of {@link CudaContext.createPool}. */
 export interface MemoryPoolOptions {
-  /** The most bytes of the pool; by default the system's limit. From CUDA 12.2. */
+  /** The limit of the pool in bytes; by default the system's limit. From CUDA 12.2. */
   readonly maxBytes?: number;
-  /** The unused bytes that it keeps when a stream, an event or the device is waited for; the rest is freed. 0 by default. */
+  /** The unused bytes that the pool keeps when a wait for a stream, an event or the device frees memory. 0 by default. */
   readonly releaseThreshold?: number;
 }
 
@@ -79,7 +79,7 @@ export class CudaMemoryPool extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For mappers. */
+  /** The `cudaMemPool_t`, without a check that the pool lives. For mappers. */
   get rawHandle(): CudaMemPool {
     return this.#handle;
   }

@@ -19,8 +19,8 @@ export interface HostPoolInit {
 const REMOVE_IDLE = { parameters: ["usize"], result: "u64" } as const;
 
 /**
- * A pool of page-locked blocks that native code takes and gives back by itself, on any thread. Its state and its code stay
- * until the process ends, because blocks may come back as late as that.
+ * A pool of page-locked blocks that native code takes and returns on any thread. Its state and its code stay until the process
+ * ends, because blocks may return as late as that.
  */
 export class HostPool {
   /** `int (void **block, size_t alignment, size_t size)`: 0, or ENOMEM. */
@@ -60,21 +60,21 @@ export class HostPool {
 
   /** The bytes of its blocks: those in use, and the others. */
   get statistics(): { readonly lentBytes: number; readonly idleBytes: number } {
-    // In this order: a block that is lent while CUDA makes it is held, and idle, later.
+    // `lent` is read first: a block counts as lent while CUDA makes it, and as held only later.
     const [lent, held] = [STATE.lent, STATE.held].map((at) => Number(this.#state.getBigUint64(at, true)));
     return { lentBytes: lent, idleBytes: Math.max(0, held - lent) };
   }
 
-  /** True while CUDA may make more blocks. Once it is false, {@link statistics} has every block that still comes. */
+  /** True while CUDA may make more blocks. Once it is false, {@link statistics} counts every block that is still made. */
   set open(open: boolean) {
     const { buffer, byteOffset } = this.#state;
     Atomics.store(new Int32Array(buffer, byteOffset + STATE.open, 1), 0, Number(open));
   }
 
   /**
-   * Has CUDA make no more blocks, and frees the idle ones, which native code may take until then.
+   * Stops CUDA from making blocks, and frees the idle ones, which native code may take until then.
    *
-   * @param ifEmpty called where no block is left: the pool hands out none until it is open again
+   * @param ifEmpty called if no block is left: the pool hands out none until it is open again
    */
   close(ifEmpty: () => void): void {
     this.open = false;

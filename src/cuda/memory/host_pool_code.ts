@@ -1,7 +1,7 @@
 /**
- * The machine code of a pool of page-locked blocks, for x86-64 under the System V ABI: other libraries take blocks on
- * threads of their own, where no JavaScript runs. Blocks have powers of two as sizes. Those that are not in use are in a
- * list for each size; one that is missing is made by CUDA.
+ * The machine code of a pool of page-locked blocks, for x86-64 under the System V ABI: other libraries take blocks on their
+ * own threads, where no JavaScript runs. The sizes of blocks are powers of two. Idle blocks are in one list for each size; CUDA
+ * makes a block if the list is empty.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { PAGE } from "../../core/native/blocks.ts";
 import { Assembler, JA, JMP, JNZ, JZ } from "../../guard/assembler.ts";
 import type { Code } from "../../guard/x86_64.ts";
 
-/** Where the state's parts lie, in bytes. `lock`, `open` and `flags` have 32 bits, all others 64. */
+/** The offsets of the state's fields in bytes. `lock`, `open` and `flags` have 32 bits, all others 64. */
 export const STATE = {
   lock: 0x00,
   /** 0 if no block may be made. */
   open: 0x08,
-  /** cudaHostAlloc's. */
+  /** cudaHostAlloc's flags. */
   flags: 0x0c,
   /** The `CUcontext` that blocks are made in. */
   context: 0x10,
@@ -24,19 +24,19 @@ export const STATE = {
   cuCtxPopCurrent: 0x28,
   /** The bytes of all blocks. */
   held: 0x30,
-  /** The bytes of blocks in use, and of those that CUDA is just making. */
+  /** The bytes of blocks in use, and of those that CUDA is making now. */
   lent: 0x38,
   /** The first idle block of each size, by the exponent. */
   idle: 0x40,
 } as const;
 
-/** The exponents of the sizes: from a page on, to what an address has room for. */
+/** The exponents of the sizes: from a page to the limit of addresses. */
 export const SIZES = { least: Math.log2(PAGE), most: 47 } as const;
 
-/** What is written before a block, in bytes before its first. */
+/** The fields before a block, by their offsets from its first byte. */
 export const HEADER = { next: -24, exponent: -16, made: -8, length: 32 } as const;
 
-/** The bytes allocated beyond a block's size: CUDA's memory may begin anywhere, and the block begins at a page. */
+/** The bytes allocated beyond a block's size, because CUDA's memory may begin anywhere, but the block begins at a page. */
 const SLACK: number = HEADER.length + PAGE;
 
 /** `int take(void **block, size_t alignment, size_t size)`: 0, or ENOMEM. Blocks begin at a page. */
@@ -48,7 +48,7 @@ export function takeCode(state: bigint): Code {
   code.op(0x48, 0x83, 0xec, 24); // sub rsp, 24: room for two words at rbp - 40, and the alignment to 16
   code.op(0x49, 0x89, 0xfc); // mov r12, rdi
 
-  // r13: the least power of two, a page at least, that is not less than the size. rcx: its exponent.
+  // r13: the size, rounded up to a power of two and at least a page. rcx: its exponent.
   code.op(0x48, 0xff, 0xca); // dec rdx
   code.op32([0x48, 0x81, 0xca], PAGE - 1); // or rdx, 4095
   code.op(0x48, 0x0f, 0xbd, 0xca).op(0xff, 0xc1); // bsr rcx, rdx; inc ecx
@@ -61,8 +61,8 @@ export function takeCode(state: bigint): Code {
   code.op(0x48, 0x8b, 0x44, 0xca, STATE.idle); // mov rax, [rdx + rcx * 8 + idle]
   code.op(0x48, 0x85, 0xc0).jump(JNZ, "pop"); // test rax, rax
 
-  // No block is idle: CUDA makes one, on any thread, in the pool's context. The lock is free meanwhile, and the block counts
-  // as lent before this looks whether the pool is open: a call that closes the pool then sees the block, and keeps the
+  // No block is idle: CUDA makes one, on any thread, in the pool's context. The lock is free meanwhile. The block counts as
+  // lent before this code checks that the pool is open, so that a call that closes the pool sees the block and keeps the
   // context.
   code.op(0xf0, 0x4c, 0x01, 0x6a, STATE.lent); // lock add [rdx + lent], r13: a load would overtake another store
   code.op(0x83, 0x7a, STATE.open, 0).jump(JZ, "closed"); // cmp dword ptr [rdx + open], 0
@@ -112,7 +112,7 @@ export function takeCode(state: bigint): Code {
   return code.done();
 }
 
-/** `void give(void *block)`: the block is idle from now on. It calls nothing, so it runs at a process's end too. */
+/** `void give(void *block)`: the block is idle from now on. It calls nothing, so it also runs while a process ends. */
 export function giveCode(state: bigint): Code {
   const code = new Assembler();
   code.op(0x48, 0x85, 0xff).jump(JZ, "leave"); // test rdi, rdi
@@ -129,7 +129,7 @@ export function giveCode(state: bigint): Code {
   return code.done();
 }
 
-/** `void *removeIdle(size_t exponent)`: an idle block of a size, which is the pool's no longer; or null. */
+/** `void *removeIdle(size_t exponent)`: removes an idle block of a size from the pool; null if there is none. */
 export function removeIdleCode(state: bigint): Code {
   const code = new Assembler();
   code.op(0x31, 0xc9).op(0x48, 0x0f, 0xab, 0xf9); // xor ecx, ecx; bts rcx, rdi
@@ -145,7 +145,7 @@ export function removeIdleCode(state: bigint): Code {
   return code.done();
 }
 
-/** Takes the lock at [rdx]; uses rsi. An exchange also brings out what write-combined memory holds back. */
+/** Takes the lock at [rdx]; uses rsi. The exchange also flushes writes to write-combined memory. */
 function lock(code: Assembler, name: string): void {
   code.label(name);
   code.op32([0xbe], 1).op(0x87, 0x32); // mov esi, 1; xchg [rdx], esi

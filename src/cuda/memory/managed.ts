@@ -33,7 +33,7 @@ export type ManagedAttachment = "global" | "host" | "single";
 
 /** Options of {@link CudaManaged.allocate}. */
 export interface ManagedAllocation extends LayoutInit {
-  /** Who may use it to begin with; `"global"` by default. */
+  /** Its first users; `"global"` by default. */
   readonly attach?: "global" | "host";
 }
 
@@ -41,9 +41,9 @@ const NAMES: Names<ManagedAllocation & Layout> = { ...LAYOUT_NAMES, attach: true
 
 /** Options of {@link CudaManaged.advise}. */
 export interface AdviseOptions {
-  /** Which processor it is about: the context's device by default. For `"read-mostly"` it says nothing. */
+  /** The processor that the advice is about: the context's device by default. Ignored for `"read-mostly"`. */
   readonly location?: ManagedPlace;
-  /** Takes the advice back. False by default. */
+  /** True to withdraw the advice. False by default. */
   readonly unset?: boolean;
 }
 
@@ -58,9 +58,9 @@ const ATTACH: { readonly [A in ManagedAttachment]: number } = {
 /**
  * Managed ("unified") memory. Host and devices use one address, and the driver moves the pages to their current user.
  *
- * Without concurrentManagedAccess the process crashes if the CPU touches it while a device runs anything. So commands
- * revoke the host's views, and new views wait for the commands. Isolates do not know each other's work: on such a device,
- * use managed memory only in the isolate that submits its work.
+ * Without concurrentManagedAccess the process crashes if the CPU touches it while a device runs anything. So commands revoke
+ * the host's views, and new views wait for the commands. An isolate does not see the work of others: on such a device, use
+ * managed memory only in the isolate that submits the device's work.
  */
 export class CudaManaged extends CudaMemory {
   /** The kind of memory. */
@@ -77,10 +77,10 @@ export class CudaManaged extends CudaMemory {
   }
 
   /**
-   * Allocates managed memory (cudaMallocManaged), zeroed by the system.
+   * Allocates managed memory (cudaMallocManaged), which the system zeroes.
    *
-   * @throws {ArgumentError} if the device has none (managedMemory is 0).
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {ArgumentError} if the device has no managed memory (managedMemory is 0).
+   * @throws {NativeCallError} if memory runs out.
    */
   allocate(init: ManagedAllocation): CudaTensor {
     const { attach = "global" } = object(init, "init");
@@ -96,11 +96,11 @@ export class CudaManaged extends CudaMemory {
   }
 
   /**
-   * Sets the users of a whole block, in a stream's order (cudaStreamAttachMemAsync). It is a hint on systems that move
+   * Sets the users of a whole block, in a stream's order (cudaStreamAttachMemAsync). This is a hint on systems that move
    * memory at each launch; without concurrentManagedAccess it allows the other side to use the block.
    *
-   * @param to `"single"` is the stream, which must be given then
-   * @throws {ArgumentError} unless it is a managed tensor that owns its block.
+   * @param to the users; `"single"` is `stream`, which is required then
+   * @throws {ArgumentError} unless `tensor` is a managed tensor that owns its block.
    * @throws {AccessError} if its bytes are lent; without concurrentManagedAccess, if any bytes of its block are.
    */
   attach(tensor: CudaTensor, to: ManagedAttachment, stream?: CudaStream): void {
@@ -135,7 +135,7 @@ export class CudaManaged extends CudaMemory {
    * Moves a tensor's bytes to their next user, in a stream's order (cuMemPrefetchAsync). A wrong hint only costs time.
    * Returns at once.
    *
-   * @throws {ArgumentError} if a device has no concurrentManagedAccess (no Tegra has): attach it instead.
+   * @throws {ArgumentError} if a device has no concurrentManagedAccess, such as a Tegra: attach the tensor instead.
    *
    * @example
    * ```ts ignore
@@ -161,8 +161,8 @@ export class CudaManaged extends CudaMemory {
   }
 
   /**
-   * Tells the driver at once how a tensor's bytes will be used (cuMemAdvise): that they are mostly read, their preferred
-   * place, or a remote user.
+   * Advises the driver how a tensor's bytes will be used (cuMemAdvise): mostly read, in a preferred place, or by a remote
+   * user.
    *
    * @throws {ArgumentError} if a device has no concurrentManagedAccess.
    */
@@ -183,7 +183,7 @@ export class CudaManaged extends CudaMemory {
     return this.adviceOn(tensor).lastPrefetch;
   }
 
-  /** Revokes the host's views of managed memory, if the device cannot run while they are used. */
+  /** Revokes the host's views of managed memory, if the device cannot run while the CPU uses them. */
   revokeViews(): void {
     this.turns?.before(this.context.stream.line.lane);
   }

@@ -24,7 +24,7 @@ import type { CudaTensor } from "../tensor.ts";
 /** A place of managed memory: the context's device, the host, or another device. */
 export type ManagedPlace = "device" | "host" | CudaPrimaryContext;
 
-/** Advice to the driver about managed memory, by its CU_MEM_ADVISE. */
+/** Advice to the driver about managed memory (CU_MEM_ADVISE). */
 export type ManagedAdvice = "read-mostly" | "preferred-location" | "accessed-by";
 
 /** The advice for all bytes of a range (cuMemRangeGetAttribute); devices by their ordinals. */
@@ -45,7 +45,7 @@ const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: num
   "accessed-by": [CU_MEM_ADVISE_SET_ACCESSED_BY, CU_MEM_ADVISE_UNSET_ACCESSED_BY],
 };
 
-/** More processors than a machine has. */
+/** Room for more processors than a machine has. */
 const MOST_PROCESSORS = 65;
 
 export function locationOf(place: CudaPrimaryContext | "host"): Uint8Array<ArrayBuffer> {

@@ -10,7 +10,7 @@ export function holdersOf({ roots, lends }: Allocation): Resource[] {
   return [...roots, ...grants].flatMap(({ resource }) => resource ?? []); // a map in the making has none
 }
 
-/** Why the CPU cannot be kept from a block: a promise holds it, or another API, which may use it at any time. */
+/** Why the CPU cannot be kept from a block: a promise or another API holds it, and may use it at any time. */
 export function unstoppable(allocation: Allocation): AccessError | undefined {
   const holders = holdersOf(allocation);
   const lent = holders.find(({ held }) => held);

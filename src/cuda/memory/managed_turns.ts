@@ -16,7 +16,7 @@ interface Tracked {
   /** Its first users, and again its users once its stream is destroyed. */
   readonly initial: "global" | "host";
   user: "global" | "host" | bigint;
-  /** True if its stream was left to its owner, whose commands are unknown here. */
+  /** True if its stream was returned to its owner, whose commands samepage does not see. */
   left: boolean;
 }
 
@@ -25,7 +25,7 @@ interface Tracked {
  * anything, the process crashes if the CPU touches a block that is attached neither to the host nor to an idle stream. So
  * a command revokes the views first, and new views wait for the command.
  *
- * It knows the commands of all contexts of this isolate, and none of other isolates.
+ * It sees the commands of all contexts of this isolate, but none of other isolates.
  */
 export class ManagedTurns {
   readonly #tracked = new Map<Allocation, Tracked>();
@@ -47,7 +47,7 @@ export class ManagedTurns {
   }
 
   /**
-   * Revokes the views of a block before it is attached to streams, whose running commands may touch it then.
+   * Revokes the views of a block before it is attached to streams, because their running commands may touch it then.
    *
    * @throws {AccessError} if the CPU cannot be kept from it.
    */
@@ -67,7 +67,7 @@ export class ManagedTurns {
     if (to !== "host") this.#recordInFlight(allocation);
   }
 
-  /** A stream's work is done. Its blocks return to their first users if it is destroyed, and stay with it if not. */
+  /** Call it when a stream's work is over: its blocks return to their first users if it is destroyed, else they stay with it. */
   streamEnds({ stream }: StreamCommands, destroyed: boolean): void {
     for (const tracked of this.#tracked.values()) {
       const { allocation, initial, user } = tracked;
@@ -144,8 +144,8 @@ export class ManagedTurns {
 const TURNS = new ManagedTurns();
 
 /**
- * The turns that a device and the host take at managed memory; undefined if both can use it at once, or the device has
- * none.
+ * The turns of a device and the host at managed memory; undefined if both can use it at once, or the device has no managed
+ * memory.
  */
 export function turnsOf(
   { attributes: { managedMemory, concurrentManagedAccess } }: CudaDevice,

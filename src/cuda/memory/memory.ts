@@ -49,7 +49,7 @@ export abstract class CudaMemory extends PrintedTarget<CudaPrimaryContext> imple
 /** The owners of a new block besides its context, and how it is freed in the order of a stream. */
 export type BlockOwners = Pick<Owning, "owners" | "giveBack"> & {
   readonly access?: Owning["access"] | undefined;
-  /** Where its handle lies in the block; at the block's first byte by default. */
+  /** The offset of its handle in the block, in bytes; 0 by default. */
   readonly shift?: number;
 };
 

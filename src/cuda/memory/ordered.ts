@@ -70,7 +70,7 @@ function orderedBlock(
     else checkRelease(cudart().cudaFreeAsync(address, order), "cudaFreeAsync");
   };
   const giveBack = (leave: () => void): GiveBack => {
-    // The next allocation may get this address once this is submitted, so the block is left now.
+    // Once this is submitted, the next allocation may get the same address, so the block is forgotten now.
     const call = onStream("cudaFreeAsync", (handle) => {
       order = handle;
       leave();

@@ -16,13 +16,13 @@ export interface PinnedAllocation extends LayoutInit, PinnedFlags {}
 
 const NAMES: Names<PinnedAllocation & Layout> = { ...LAYOUT_NAMES, portable: true, mapped: true, writeCombined: true };
 
-/** Pinned host memory: page-locked, so that devices reach or copy it without the driver. */
+/** Pinned host memory: page-locked, so that devices access it directly. */
 export class CudaPinned extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.pinned";
 
   /**
-   * Allocates page-locked host memory (cudaHostAlloc), not initialised; cudaFreeHost frees it. With
+   * Allocates uninitialised page-locked host memory (cudaHostAlloc); cudaFreeHost frees it. With
    * `{ portable: false, mapped: false }` it calls cudaMallocHost.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
@@ -58,8 +58,8 @@ export class CudaPinned extends CudaMemory {
   }
 
   /**
-   * Pinned memory for native code that allocates by itself: `cv.defaultAllocator(cuda.pinned.allocator())` puts OpenCV's
-   * own Mats there, so that kernels read them in place.
+   * Pinned memory for native code's own allocations: `cv.defaultAllocator(cuda.pinned.allocator())` puts OpenCV's own Mats
+   * there, so that kernels read them in place.
    *
    * @throws {ArgumentError} for anything but flags.
    * @throws {InteropError} on processors other than x86-64.
@@ -80,8 +80,8 @@ export class CudaPinned extends CudaMemory {
   }
 
   /**
-   * The driver's flags of a tensor's block (cudaHostGetFlags): those it was made with, and those of all pinned memory of
-   * the device.
+   * The driver's flags of a tensor's block (cudaHostGetFlags): those of its allocation, and those of all pinned memory of the
+   * device.
    *
    * @throws {ArgumentError} for memory of any other kind.
    */

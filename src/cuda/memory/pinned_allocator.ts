@@ -14,7 +14,7 @@ import { flagBits, type PinnedFlags, pinnedFlags } from "./pinned_block.ts";
 
 const OPTIONS: Names<PinnedFlags> = { portable: true, mapped: true, writeCombined: true };
 
-/** Those without an allocator, by context and flags. They are used again, as their code and state are never freed. */
+/** Pools whose allocator has ended, by context and flags. They are reused, because their code and state are never freed. */
 const ended = new Map<string, { readonly pool: HostPool; readonly letGo: (() => void) | undefined }[]>();
 
 function newPool(context: CudaPrimaryContext, flags: number): HostPool {
@@ -31,7 +31,7 @@ function newPool(context: CudaPrimaryContext, flags: number): HostPool {
   });
 }
 
-/** Frees what is idle. The device's primary context stays for blocks that are in use: its end would free them. */
+/** Frees the idle blocks. The device's primary context stays while blocks are in use, because its end would free them. */
 function end(pool: HostPool, key: string, letGo: () => void): void {
   let kept: typeof letGo | undefined = letGo;
   try {
@@ -44,11 +44,11 @@ function end(pool: HostPool, key: string, letGo: () => void): void {
   }
 }
 
-/** What an allocator holds. */
+/** The bytes that an allocator holds. */
 export interface PinnedAllocatorStatistics {
   /** The bytes of blocks in use. */
   readonly lentBytes: number;
-  /** The bytes of the others, which are locked too. */
+  /** The bytes of idle blocks, which are locked too. */
   readonly idleBytes: number;
 }
 
@@ -56,15 +56,15 @@ export interface PinnedAllocatorStatistics {
  * Pinned memory for native code: two C functions that any thread may call, `take` and `give`. Made by
  * `cuda.pinned.allocator()`; `cv.defaultAllocator(it)` puts OpenCV's own Mats there.
  *
- * A block has a power of two as its size, begins at a page, and is not initialised. One that was given back is taken again:
- * to lock 33 MB takes 5 to 16 ms, and to take a locked block takes none. {@link trim} frees those that are idle.
+ * A block's size is a power of two; it begins at a page, and is not initialised. Returned blocks are reused, because locking
+ * 33 MB takes 5 to 16 ms. {@link trim} frees the idle ones.
  *
  * The driver chooses its NUMA node, as for all memory of cudaHostAlloc.
  */
 export class CudaPinnedAllocator extends NativeObject {
-  /** Its end of life. `take` has no more blocks then; those in use stay, and are kept for the next such allocator. */
+  /** Its end of life, after which `take` has no more blocks. Those in use stay, and are kept for the next such allocator. */
   readonly resource: Resource;
-  /** `int take(void **block, size_t alignment, size_t size)`: 0, or ENOMEM if CUDA makes no block. */
+  /** `int take(void **block, size_t alignment, size_t size)`: 0, or ENOMEM if CUDA cannot make a block. */
   readonly take: bigint;
   /** `void give(void *block)`, valid until the process ends. */
   readonly give: bigint;
@@ -92,12 +92,12 @@ export class CudaPinnedAllocator extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** What it holds. */
+  /** The bytes that it holds. */
   get statistics(): PinnedAllocatorStatistics {
     return this.#pool.statistics;
   }
 
-  /** Frees the blocks that are idle (cudaFreeHost), which waits for the device. */
+  /** Frees the idle blocks (cudaFreeHost), which waits for the device. */
   trim(): void {
     this.resource.assertLive();
     this.#pool.trim();

@@ -20,7 +20,7 @@ export interface PinnedFlags {
   readonly portable?: boolean;
   /** True if kernels reach it (cudaHostAllocMapped). True by default. */
   readonly mapped?: boolean;
-  /** True if the CPU does not cache it (cudaHostAllocWriteCombined): it reads it very slowly. False by default. */
+  /** True if the CPU does not cache it (cudaHostAllocWriteCombined), and so reads it very slowly. False by default. */
   readonly writeCombined?: boolean;
 }
 
@@ -37,7 +37,7 @@ export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   return flags;
 }
 
-/** The flags as cudaHostAlloc takes them. */
+/** The bits for cudaHostAlloc. */
 export function flagBits(asked: Required<PinnedFlags>): number {
   const chosen = Object.entries(FLAGS).filter(([name]) => asked[name as keyof typeof FLAGS]);
   return chosen.reduce((bits, [, [, bit]]) => bits | bit, cudaHostAllocDefault);

@@ -6,7 +6,7 @@ import { cudaDriver } from "../library.ts";
 
 const out = new BigUint64Array(1);
 
-/** Returns what the driver reports of an address (`CU_POINTER_ATTRIBUTE_…`); undefined if it does not know the address. */
+/** The driver's `CU_POINTER_ATTRIBUTE_…` of an address; undefined if the driver does not know the address. */
 export function pointerAttribute(attribute: number, address: Address): Address | undefined {
   out[0] = 0n; // most attributes have 32 bits
   const code = cudaDriver().cuPointerGetAttribute(out, attribute, address);
@@ -15,7 +15,7 @@ export function pointerAttribute(attribute: number, address: Address): Address |
   return out[0] as Address;
 }
 
-/** Returns the address by which kernels reach host memory that is page-locked; undefined if a part of it is not. */
+/** The address by which kernels reach page-locked host memory; undefined if a part of it is not locked. */
 export function lockedAlias(address: Address, byteLength: number): Address | undefined {
   if (Number(pointerAttribute(cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)) !== cu.CU_MEMORYTYPE_HOST) {
     return undefined;

@@ -18,7 +18,7 @@ export interface PinnedPoolOptions extends PinnedFlags {
   readonly count?: number;
   /** The alignment of all tensors in bytes, a power of two; 256 by default. */
   readonly alignment?: number;
-  /** The most bytes of the pool, blocks in use included; no limit by default. A block takes its power of two and `alignment`. */
+  /** The limit of the pool in bytes, blocks in use included; none by default. A block takes its power of two and `alignment`. */
   readonly mostBytes?: number;
 }
 
@@ -33,15 +33,15 @@ const OPTIONS: Names<PinnedPoolOptions> = {
 };
 
 /**
- * A pool of reusable pinned tensors. To lock pages takes milliseconds; to take a locked block takes none. Block sizes are
- * powers of two, so that a returned block fits later tensors.
+ * A pool of reusable pinned tensors, because locking pages takes milliseconds. Block sizes are powers of two, so that a
+ * returned block fits later tensors.
  *
  * A block returns after all work on its tensor, unless a view of it was moved away: such a block is never freed. The
  * driver chooses its NUMA node, as for all memory of cudaHostAlloc; `cuda.virtual` with the location `"host"` uses the
  * node next to the device.
  */
 export class CudaPinnedPool extends NativeObject {
-  /** Its end of life: its tensors end first. */
+  /** Its end of life, before which its tensors end. */
   readonly resource: Resource;
   readonly #pinned: CudaPinned;
   readonly #blocks: BlockPool;
@@ -86,7 +86,7 @@ export class CudaPinnedPool extends NativeObject {
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
    * @throws {AccessError} if the pool would hold more than `mostBytes`.
-   * @throws {NativeCallError} if a block has to be made and cannot.
+   * @throws {NativeCallError} if CUDA cannot make a block that is needed.
    *
    * @example
    * ```ts ignore

@@ -10,7 +10,7 @@ import type { ArgumentError } from "../../core/errors.ts";
 import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 
-/** The flags of cudaHostRegister. Without any it is registered with CUDA's default (cudaHostRegisterDefault). */
+/** The flags of cudaHostRegister. If all are false, memory is registered with CUDA's default (cudaHostRegisterDefault). */
 export interface RegisterOptions {
   /** True if it is pinned for all devices (cudaHostRegisterPortable). True by default. */
   readonly portable?: boolean;

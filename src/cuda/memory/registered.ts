@@ -25,7 +25,7 @@ const REGISTERED = {};
 
 const BEHIND = {};
 
-/** One for all users in the process. */
+/** A registration, which all users in the process share. */
 interface Registered {
   users: number;
   flags: number;
@@ -58,7 +58,7 @@ export function refuseRegister(
   };
 }
 
-/** The file behind memory of another owner, if any; looked for once. */
+/** The file behind other code's memory, if any; looked up once. */
 function fileOf(allocation: Allocation): string | undefined {
   const { kind, address, byteLength } = allocation.block;
   if (kind !== "host.foreign") return undefined;
@@ -78,7 +78,7 @@ export function refuseRegistered(
     const remedy = 'Map it for reading, { access: "read" }; or end that registration first.';
     return { reason: "it is registered as read-only (cudaHostRegisterReadOnly).", remedy };
   }
-  // With unified addressing all that is registered is mapped and portable.
+  // With unified addressing, all registered memory is mapped and portable.
   if (attributes.unifiedAddressing === 1 || attributes.canUseHostPointerForRegisteredMem === 1) return undefined;
   const here = registered.ordinal === ordinal;
   const needed = FOR_MAPS & ~(here ? cudaHostRegisterPortable : 0) & ~registered.flags;
@@ -91,10 +91,10 @@ export function refuseRegistered(
 }
 
 /**
- * Adds a user of an allocation's registration; the undo list removes it. The first user registers (cudaHostRegister), and
- * the last unregisters. The whole block is registered, because pages can be registered only once.
+ * Adds a user of an allocation's registration, until `undo` runs. The first user registers (cudaHostRegister), and the last
+ * unregisters. The whole block is registered, because pages can be registered only once.
  * @param flags left out by maps, which take any registration
- * @throws {ArgumentError} if it is registered with other flags.
+ * @throws {ArgumentError} if the block is registered with other flags.
  * @throws {NativeCallError} if the driver refuses: other code has registered the pages.
  */
 export function register(context: CudaPrimaryContext, allocation: Allocation, undo: Undo, flags?: number): void {
@@ -128,8 +128,8 @@ function liveOf(allocation: Allocation): Registered | undefined {
 }
 
 /**
- * The device address of memory that other code has made and locked: by cudaHostAlloc, as Mats of a pinned allocator, or by
- * cudaHostRegister. Undefined for all other memory. The driver is asked each time, since that code may unlock it.
+ * The device address of memory that other code has made and locked: by cudaHostAlloc, such as Mats of a pinned allocator, or by
+ * cudaHostRegister. Undefined for all other memory. Each call queries the driver, because that code may unlock the memory.
  */
 export function lockedByOthers(context: CudaPrimaryContext, allocation: Allocation): Address | undefined {
   const { kind, address, byteLength } = allocation.block;
@@ -139,7 +139,7 @@ export function lockedByOthers(context: CudaPrimaryContext, allocation: Allocati
   return context.within(() => lockedAlias(address as Address, byteLength));
 }
 
-/** The device address for a host address of memory that is registered, or CUDA's own. */
+/** The device address for a host address of registered memory, or of CUDA's own. */
 export function deviceAddressOf(context: CudaPrimaryContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
   if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;
@@ -157,7 +157,7 @@ function registerPages(
   flags: number,
 ): void {
   const address = block.address as Address;
-  // Our own blocks have whole pages; other memory is registered exactly.
+  // Our own blocks have whole pages; other memory is registered with its exact length.
   const byteLength = block.kind === "host.block" ? Math.ceil(block.byteLength / PAGE) * PAGE : block.byteLength;
   const letGo = context.keepPrimary();
   registered.undo.push(letGo);

@@ -19,7 +19,7 @@ export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
   array: ARRAY,
 };
 
-/** The part of a device that rules need. */
+/** The fields of a device that rules need. */
 export type RuledDevice = Pick<CudaDevice, "name" | "attributes">;
 
 /** Why an operation on a kind of memory is refused on a device; undefined if it is not. No native call. */
@@ -31,7 +31,7 @@ export function refusalOf(
   const rule = CUDA_MEMORY[kind][operation];
   if (rule.allowed === true) return undefined;
   if (rule.allowed === false) return said(rule.reason, rule.remedy);
-  let has: string[] | undefined; // a map asks, and most devices have all that is needed
+  let has: string[] | undefined; // made only for a refusal, because each map calls this
   for (const key in rule.attributes) {
     const attribute = key as keyof typeof attributes;
     if (attributes[attribute] !== rule.attributes[attribute]) {
@@ -68,7 +68,7 @@ export function assertAllowed(
 
 const warned = new WeakSet<CudaBlock>();
 
-/** Warns, once a block, before the CPU reads memory that it does not cache. For mappers. */
+/** Warns, once for each block, before the CPU reads memory that it does not cache. For mappers. */
 export function warnWriteCombined(block: CudaBlock): void {
   if (!block.flags.includes("cudaHostAllocWriteCombined") || warned.has(block)) return;
   warned.add(block);

@@ -20,7 +20,7 @@ export interface VirtualImport extends LayoutInit {
   readonly devices?: readonly CudaPrimaryContext[];
 }
 
-/** Where virtual memory lies: on the device, or on its nearest node of host memory. */
+/** Where virtual memory lies: on the device, or on the NUMA node of the host next to it. */
 export type VirtualLocation = "device" | "host";
 
 /** Options of {@link CudaVirtual.allocate}. */
@@ -35,13 +35,13 @@ const IMPORT_NAMES: Names<VirtualImport & Layout> = { ...LAYOUT_NAMES, devices: 
 const NAMES: Names<VirtualAllocation & Layout> = { ...IMPORT_NAMES, location: true, sharable: true };
 
 /**
- * Memory by CUDA's virtual memory management, with separate steps for the memory, its address and its users. It can have
- * an fd that other APIs and processes import, and several devices may use it by one address.
+ * Memory of CUDA's virtual memory management, which separates the memory, its address and its users. It can have an fd that
+ * other APIs and processes import, and several devices may use it by one address.
  */
 export class CudaVirtual extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.virtual";
-  /** Its ports: to the host as any memory's, and by its fd. For mappers. */
+  /** Its ports: to the host, and by its fd. For mappers. */
   override readonly ports: Memory<CudaTensor> = virtualPorts(this, this.context.hostPorts);
 
   /**
@@ -49,8 +49,8 @@ export class CudaVirtual extends CudaMemory {
    * granularity: 2 MiB on most devices.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {ArgumentError} if the device has no such memory; the attribute is named.
-   * @throws {NativeCallError} if there is not enough memory.
+   * @throws {ArgumentError} if the device has no such memory; the message names the attribute.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts ignore
@@ -81,11 +81,11 @@ export class CudaVirtual extends CudaMemory {
   }
 
   /**
-   * Memory by its fd, of another process's {@link exportFd} or cuMemExportToShareableHandle. The fd stays yours. CUDA does
-   * not report the length of the memory: the layout has to.
+   * Memory by its fd from another process's {@link exportFd} or cuMemExportToShareableHandle. The fd stays yours. CUDA does
+   * not report the length of the memory, so samepage takes it from the layout.
    *
-   * Do not import memory of this same process, but use its own tensor, nor the same memory twice: the two would not know of
-   * each other. What comes through a channel is known.
+   * Import the same memory only once, and use its own tensor in the process that made it: samepage does not notice that two
+   * imports are the same bytes, unless they come through a channel.
    *
    * @param fd an open fd
    * @throws {ArgumentError} if `fd` is not an fd, or the device has no such memory.
@@ -103,11 +103,11 @@ export class CudaVirtual extends CudaMemory {
   }
 
   /**
-   * A new fd of a tensor's whole block, for other APIs and processes. You own it, and close it.
+   * A new fd of a tensor's whole block, for other APIs and processes. You own it, and have to close it.
    *
-   * Its holders use the memory without regard to lends here, and for as long as they like.
+   * Its holders can use the memory for any time, whether or not its bytes are lent here.
    *
-   * @throws {ArgumentError} unless it is a tensor of this memory that owns its block and was made with an fd.
+   * @throws {ArgumentError} unless `tensor` is of this memory, owns its block and was made with an fd.
    */
   exportFd(tensor: CudaTensor): number {
     if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.virtual", tensor);

@@ -10,9 +10,9 @@ import { CudaTimer } from "../timer.ts";
 
 /** A device's bandwidths in GB/s. */
 export interface PeerBandwidth {
-  /** From another device's memory to its own. */
+  /** Copies from another device's memory to its own. */
   readonly peer: number;
-  /** Within its own memory, reads and writes together. */
+  /** Copies within its own memory, reads and writes added. */
   readonly own: number;
 }
 

@@ -31,7 +31,7 @@ export function fillTensor(tensor: CudaTensor, value: FillValue): Call<StreamLan
   return onStream(fn, (on) => cudaDriver()[fn](address, pitch, number, width, height, on as bigint as CUstream));
 }
 
-/** The shortest bytes that repeat to a pattern; its length is a power of two. */
+/** The shortest part whose repetition is a pattern. The pattern's length is a power of two. */
 function shortest(pattern: Uint8Array): Uint8Array {
   const half = pattern.length / 2;
   return half >= 1 && pattern.every((byte, i) => byte === pattern[i % half])

@@ -22,7 +22,7 @@ export const DMABUF: ApiExaminer = {
       { label: kind, text: open ? `${node} open` : reason!.replace(/\.$/, "") }
     ));
     const isOpen = allocators.some(({ open }) => open);
-    // One is enough; a node that only lacks a permission is worth a word.
+    // One open allocator is enough. A node that lacks only a permission is reported all the same.
     const closed = allocators.filter(({ open, reason }) => !open && (!isOpen || reason!.includes("opened")));
     for (const { reason, remedy } of isOpen ? closed : closed.slice(0, 1)) {
       findings.push({ what: `dma-bufs: ${reason}`, remedy: remedy! });

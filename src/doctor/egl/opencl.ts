@@ -17,7 +17,7 @@ function knownDevices(): readonly OpenCLDevice[] {
   try {
     return openclDevices();
   } catch {
-    return []; // OpenCL's own part of the report says why
+    return []; // OpenCL's own part of the report has the reason
   }
 }
 

@@ -15,7 +15,7 @@ export const GSTREAMER: ApiExaminer = oneDevice({
   traits: () => [{ label: "buffers", text: "in the host's memory, in place" }, ...pluginTraits()],
 });
 
-/** Which of its plugins that matter are there, and what is closed. */
+/** Which of the plugins that matter are installed, and what is closed without the others. */
 function pluginTraits(): readonly Trait[] {
   const found = PLUGINS.map((plugin) => ({ ...plugin, version: pluginVersion(plugin.name) }));
   const there = found.filter(({ version }) => version !== undefined);

@@ -2,15 +2,15 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { cString, textAt } from "../../core/native/text.ts";
 import { gst } from "../../gstreamer/library.ts";
 
-/** A GStreamer plugin that samepage makes use of, or that brings memory of its own. */
+/** A GStreamer plugin that samepage uses, or that has memory of its own. */
 export interface Plugin {
   /** Its name in GStreamer's registry. */
   readonly name: string;
   /** What is closed without it. */
   readonly gives: string;
-  /** What its memory becomes, where it has some. */
+  /** What its memory becomes, if it has memory of its own. */
   readonly becomes?: string;
-  /** Why its memory is closed, also where it is installed. */
+  /** Why its memory is closed even if it is installed. */
   readonly closed?: string;
   /** The Debian package that has it. */
   readonly inDebian: string;
@@ -37,7 +37,7 @@ export const PLUGINS: readonly Plugin[] = [
   },
 ];
 
-/** The version of a plugin; undefined where it is not installed. */
+/** The version of a plugin; undefined if it is not installed. */
 export function pluginVersion(name: string): string | undefined {
   const plugin: Address = gst().gst_registry_find_plugin(gst().gst_registry_get(), cString(name));
   if (plugin === NULL) return undefined;

@@ -50,7 +50,7 @@ function sharable(): string {
   return problem === undefined ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${problem}`;
 }
 
-/** The C functions that consumers call to release memory. Not every C library and machine has suitable ones. */
+/** Tests a loan, whose C functions for consumers not every C library and machine has. */
 function lendable(what: string, lend: (tensor: HostTensor) => Disposable): string {
   const findings: Finding[] = [];
   attempt(findings, () => {

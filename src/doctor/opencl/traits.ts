@@ -90,7 +90,7 @@ function sharingOf({ sharing }: OpenCLDevice): string {
   return [sharing.extensions.join(" "), ...handles].join("; ");
 }
 
-/** The extensions that share with each other API, and what has one where this device has none. */
+/** The extensions that share with each other API, and who has one if this device has none. */
 const OTHERS: readonly (readonly [extension: string, who: string])[] = [
   ["cl_khr_external_memory", "a GPU's driver with Vulkan or dma-bufs has it"],
   ["cl_khr_semaphore", "a GPU's driver with Vulkan has it"],

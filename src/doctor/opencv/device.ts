@@ -18,8 +18,8 @@ export interface OwnDevice {
 /**
  * OpenCV's own OpenCL device, if it has one: that of `cv.openCLContext`. A UMat of samepage is on its buffer's device.
  *
- * OpenCV chooses once a process, at the first query, as it would at its first UMat. So it is asked only if proofs may
- * run. The state of this thread does not change.
+ * OpenCV chooses once per process, at the first query, as it would at its first UMat. So it is queried only if proofs may run.
+ * The state of this thread does not change.
  */
 export function ownDeviceOf({ proofs }: Examination, before: readonly Node[], findings: Finding[]): OwnDevice {
   if (!attempt(findings, hasOpenCL)) {

@@ -84,7 +84,7 @@ export function guardTrait(modules: readonly ModuleReport[]): Trait {
   return { label: "exceptions", text: parts.join("; ") };
 }
 
-/** What OpenCV can do with CUDA, by its own count of devices: `cv::cuda`'s functions need it, samepage's edges do not. */
+/** OpenCV's support for CUDA, by its own count of devices. The functions of `cv::cuda` need it, samepage's edges do not. */
 export function cudaTrait(count: number): Trait {
   const text = count > 0
     ? `cv::cuda has ${count} ${count === 1 ? "device" : "devices"}; gpuMatHeader() makes headers for it`

@@ -3,7 +3,7 @@ import type { ApiExaminer, Examined } from "../api.ts";
 import { examineLibrary } from "../library.ts";
 import type { DeviceReport, Finding } from "../report.ts";
 
-/** Libraries of arrays, and whose memory theirs may be. */
+/** Array libraries, and the memory that their arrays may have. */
 const LIBRARIES: Readonly<Record<string, string>> = {
   numpy: "the host's",
   torch: "the host's, and CUDA's",
@@ -11,7 +11,7 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   jax: "the host's, and CUDA's",
 };
 
-/** It is not started: a process has one, and a program may want another. */
+/** Looks for Python without starting it, because a process has only one, and a program may choose another. */
 export const PYTHON: ApiExaminer = {
   api: "python",
   variables: ["SAMEPAGE_LIB_PYTHON", "VIRTUAL_ENV"],

@@ -5,6 +5,9 @@ import type { ApiExaminer, Examined } from "../api.ts";
 import { examineLibrary } from "../library.ts";
 import type { Finding, Trait } from "../report.ts";
 
+/** What samepage hands to UCX is memory that the CPU sees, whatever transports there are. */
+const STAGED = 'samepage copies CUDA\'s memory to the host, where asked: graph.map(tensor, host, { copy: "allow" })';
+
 /** UCX's names of transports, what each is for, and what has to be there. */
 const TRANSPORTS: Readonly<Record<string, readonly [use: string, needs: string]>> = {
   tcp: ["other machines, and this one", "a network device"],
@@ -13,7 +16,10 @@ const TRANSPORTS: Readonly<Record<string, readonly [use: string, needs: string]>
   cma: ["this machine: the kernel copies from process to process", "process_vm_readv, which a sandbox may forbid"],
   rc: ["other machines, by RDMA", "libuct_ib and a network card for it (/dev/infiniband)"],
   ud: ["other machines, by RDMA", "libuct_ib and a network card for it (/dev/infiniband)"],
-  cuda_copy: ["CUDA's memory", 'libuct_cuda; without it, copy to the host: graph.map(tensor, host, { copy: "allow" })'],
+  cuda_copy: [
+    `CUDA's memory, for other programs; ${STAGED}`,
+    `libuct_cuda (no package of Debian's has it) and an NVIDIA GPU; ${STAGED}`,
+  ],
 };
 
 export const UCX: ApiExaminer = {

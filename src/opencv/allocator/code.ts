@@ -1,6 +1,6 @@
 /**
- * The machine code of Mats' allocators, for x86-64 under the System V ABI. It keeps no state, so any thread may run
- * it, and it takes apart nothing that OpenCV's standard allocator can be asked to do.
+ * The machine code of Mats' allocators, for x86-64 under the System V ABI. It keeps no state, so any thread may run it, and it
+ * leaves all that it can to OpenCV's standard allocator.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export interface Callees {
   readonly standard: bigint;
   readonly allocate: bigint;
   readonly deallocate: bigint;
-  /** `int (void **where, size_t alignment, size_t size)`: 0 where it has put the address of a block there. */
+  /** `int (void **where, size_t alignment, size_t size)`: 0 if it has written the address of a block to `where`. */
   readonly take: bigint;
   /** `void (void *block)` */
   readonly give: bigint;
@@ -32,7 +32,7 @@ export interface Callees {
 
 const { refcount, urefcount, data, origdata, size, flags } = UMatData.fields;
 
-// In Intel's order: the destination first. The opcodes here stand without their operands.
+// The comments are in Intel's syntax, destination first. The opcodes come without their operands.
 const JMP_R11 = [0x41, 0xff, 0xe3]; // jmp r11
 const JC = 0x72; // jc rel8
 const JZ = 0x74; // jz rel8
@@ -77,25 +77,25 @@ const LEA_RDI_RAX = [0x48, 0x8d, 0x78]; // lea rdi, [rax + disp8]
 const LEA_RSP_RBP = [0x48, 0x8d, 0x65]; // lea rsp, [rbp + disp8]
 const XOR_R8D_R8D = [0x45, 0x31, 0xc0]; // xor r8d, r8d
 
-/** Where `allocate` keeps things in its frame, below rbp: five of its arguments, then the UMatData. */
+/** The offsets of `allocate`'s locals from rbp: five of its arguments, then the UMatData. */
 const KEPT = { self: -8, lastArgument: -40, umatData: -48 } as const;
 
-/** Where its two arguments lie that came on the stack, above rbp. */
+/** The offsets of the two arguments on the stack from rbp. */
 const STACK_ARGUMENTS = [16, 24] as const;
 
 /**
  * `UMatData *allocate(int dims, const int *sizes, int type, void *data, size_t *step, AccessFlag, UMatUsageFlags)`
  *
- * The standard allocator does it as for memory that a caller has (though there is none yet), so that steps, size and
- * UMatData are its own; then the block is taken and put in. Without a block, the standard allocator makes one of its
- * own: it throws, or the UMatData says that it is the owner. Nothing is held while something may throw.
+ * First the standard allocator makes steps, size and UMatData as for memory of the caller's (though there is none yet); then
+ * this code takes a block and puts it in. Without a block, the standard allocator makes one of its own: it throws, or the
+ * UMatData names it as the owner. Nothing is held while a callee may throw.
  */
 export function allocateCode(callees: Callees): Code {
   const code = new Bytes();
   const frame: FrameRow[] = [];
   const stands = (state: FrameRow[1]) => frame.push([code.length, state]);
 
-  // Memory that the caller has.
+  // For memory of the caller's.
   const standard = goTo(callees.allocate);
   code.raw(...TEST_R8_R8, JZ, standard.length).add(standard);
 
@@ -116,7 +116,7 @@ export function allocateCode(callees: Callees): Code {
   code.add(call(callees.allocate));
   code.raw(...MOV_AT_RBP_RAX, KEPT.umatData & 0xff);
 
-  // It has taken the block for the caller's: now it is the allocator's.
+  // The UMatData names the caller as the owner of the block: make that the allocator.
   const taken = new Bytes().raw(...MOV_RAX_AT_RBP, KEPT.umatData & 0xff);
   taken.raw(...MOV_RDX_AT_RAX, origdata.offset, ...MOV_AT_RAX_RDX, data.offset);
   taken.raw(...AND_AT_RAX, flags.offset, ~UMAT_DATA_USER_ALLOCATED & 0xff, ...LEAVE);
@@ -145,8 +145,8 @@ export function allocateCode(callees: Callees): Code {
 /**
  * `void deallocate(UMatData *)`
  *
- * The standard allocator does it, and says what is wrong with one that is still in use; before that, a block that was
- * taken is given back, and called the caller's.
+ * A block of ours is given back, and the UMatData then names the caller as its owner. The rest is the standard allocator's,
+ * which also reports a UMatData that is still in use.
  */
 export function deallocateCode(callees: Callees): Code {
   const code = new Bytes();

@@ -10,24 +10,24 @@ import { type AllocatorClass, allocatorClass, type Blocks } from "./native.ts";
 import { allocatorAt, type AllocatorObject, makeAllocator } from "./object.ts";
 
 /**
- * Where Mats get their memory from: two C functions, which OpenCV calls from any thread, also while the program's own
- * waits for it. So neither may be a callback of JavaScript's (`Deno.UnsafeCallback`).
+ * The source of Mats' memory: two C functions, which OpenCV calls from any thread, even while the program's own thread waits.
+ * So neither may be a JavaScript callback (`Deno.UnsafeCallback`).
  */
 export interface MatMemory {
   /**
-   * `int take(void **block, size_t alignment, size_t size)`, as posix_memalign: 0, or any other number where no block can be
-   * had. The alignment is 4096, and the size a multiple of 64.
+   * `int take(void **block, size_t alignment, size_t size)`, like posix_memalign: 0, or any other number if there is no block.
+   * The alignment is 4096, and the size a multiple of 64.
    */
   readonly take: bigint | Deno.PointerValue;
-  /** `void give(void *block)`, as free; called for each block once, by any thread, maybe after the allocator's end. */
+  /** `void give(void *block)`, like free; called once for each block, by any thread, perhaps after the allocator's end. */
   readonly give: bigint | Deno.PointerValue;
-  /** The end of life of what is behind the functions: OpenCV's default ends before it. */
+  /** The end of life of the memory behind the functions, before which the default allocator ends. */
   readonly resource?: Resource;
 }
 
 /**
- * While it lives, the Mats that OpenCV itself creates lie in the memory that it was made for: at a multiple of 4096, for a
- * multiple of 64 bytes. After the last holder's end, OpenCV's default is what it was; Mats that were made meanwhile stay.
+ * While it lives, the Mats that OpenCV itself creates lie in its memory, at a multiple of 4096, with a multiple of 64 bytes.
+ * After the last holder's end, OpenCV has its previous default again; Mats that were made meanwhile stay.
  * Made by {@link OpenCVContext.defaultAllocator} and {@link OpenCVContext.pageAllocator}.
  */
 export class DefaultAllocator extends NativeObject {
@@ -55,10 +55,10 @@ export function blocksOf({ take, give }: MatMemory): Blocks {
   return { take: addressIn(take, "take"), give: addressIn(give, "give") };
 }
 
-/** The allocators of this isolate without a holder. They are never freed, and used again. */
+/** The allocators of this isolate without a holder, which are reused and never freed. */
 const idle = new Map<AllocatorClass, AllocatorObject[]>();
 
-/** Makes an allocator of a class OpenCV's default, unless one is already, and adds a holder. */
+/** Adds a holder to an allocator of a class, and makes it OpenCV's default if it is not yet. */
 function holdDefault(of: AllocatorClass): AllocatorObject {
   return alone(() => {
     const previous = core().Mat_getDefaultAllocator();
@@ -75,7 +75,7 @@ function holdDefault(of: AllocatorClass): AllocatorObject {
   });
 }
 
-/** Removes a holder. After the last, the default is what it was, unless another one was set since. */
+/** Removes a holder. The last one restores the previous default, unless another one was set since. */
 function leaveDefault(object: AllocatorObject, of: AllocatorClass): void {
   alone(() => {
     if (--object.holders > 0) return;
@@ -85,7 +85,7 @@ function leaveDefault(object: AllocatorObject, of: AllocatorClass): void {
   });
 }
 
-/** The default before, but for allocators of ours whose holders have all gone meanwhile. */
+/** The previous default, without allocators of ours that have no holders any more. */
 function previousOf({ previous }: AllocatorObject): Address {
   const known = allocatorAt(previous);
   return known?.holders === 0 ? previousOf(known) : previous;

@@ -41,12 +41,12 @@ export function functionsOf(allocator: Address): Record<Virtual, bigint> {
   return Object.fromEntries(entries) as Record<Virtual, bigint>;
 }
 
-/** Where a class takes its blocks from, and gives them back. */
+/** The functions by which a class takes and returns its blocks. */
 export type Blocks = Pick<Callees, "take" | "give">;
 
 let pages: Blocks | undefined;
 
-/** Blocks of malloc's. */
+/** Blocks of posix_memalign. */
 export function pageBlocks(): Blocks {
   return pages ??= { take: symbolIn(LIBC, "posix_memalign"), give: symbolIn(LIBC, "free") };
 }
@@ -54,9 +54,9 @@ export function pageBlocks(): Blocks {
 const classes = new Map<string, AllocatorClass>();
 
 /**
- * OpenCV's standard class, but for two functions, which are machine code of ours. The same class each time.
- * @throws {InteropError} where there can be none: another processor, or another OpenCV.
- * @throws {NativeCallError} where the system lets no machine code in.
+ * OpenCV's standard class with two functions replaced by our machine code. Returns the same class each time.
+ * @throws {InteropError} on another processor, or for another OpenCV.
+ * @throws {NativeCallError} if the system allows no machine code.
  */
 export function allocatorClass(blocks: Blocks): AllocatorClass {
   const key = `${blocks.take} ${blocks.give}`;
@@ -82,7 +82,7 @@ function makeClass(blocks: Blocks): AllocatorClass {
   });
   return {
     typeInfo: symbolIn(opencv, TYPE_INFO),
-    functions: { ...functions, ...own, delete: destruct }, // its memory is ours
+    functions: { ...functions, ...own, delete: destruct }, // `delete` must not free the object, whose memory is ours
   };
 }
 

@@ -3,11 +3,11 @@ import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import { viewAt } from "../memory.ts";
 import { type AllocatorClass, functionsOf, VIRTUAL } from "./native.ts";
 
-/** The words of an object: its table's address, which is all that C++ knows; what isolates share; the table. */
+/** The words of an object: the address of its table, which is all that C++ uses; the state that isolates share; the table. */
 const WORD = { table: 0, previous: 1, holders: 2, offsetToTop: 4, typeInfo: 5, functions: 6 } as const;
 const WORDS = WORD.functions + VIRTUAL.length;
 
-/** A `cv::MatAllocator` of ours, in memory that all isolates see, and that is never given back. */
+/** A `cv::MatAllocator` of ours, in memory that all isolates see and that is never freed. */
 export class AllocatorObject {
   readonly address: Address;
   readonly #words: BigUint64Array<ArrayBuffer>;
@@ -38,7 +38,7 @@ export class AllocatorObject {
   }
 }
 
-/** Makes one. Mats that it has made may outlive the isolate, so it has to. */
+/** Makes an object, which is never freed, because Mats that it has made may outlive the isolate. */
 export function makeAllocator({ typeInfo, functions }: AllocatorClass): AllocatorObject {
   const { address } = mapBlock({ byteLength: PAGE, align: PAGE, sharable: false, guard: false });
   const words = new BigUint64Array(viewAt(address, WORDS * 8).buffer as ArrayBuffer, 0, WORDS);
@@ -48,8 +48,8 @@ export function makeAllocator({ typeInfo, functions }: AllocatorClass): Allocato
   return new AllocatorObject(address);
 }
 
-/** The allocator of ours at an address, whichever isolate has made it; undefined for one of others. */
+/** The allocator of ours at an address, made by any isolate; undefined for another library's. */
 export function allocatorAt(address: Address): AllocatorObject | undefined {
   const table = viewAt(address, 8).getBigUint64(0, true);
-  return table === address + BigInt(WORD.functions * 8) ? new AllocatorObject(address) : undefined; // in it: only ours
+  return table === address + BigInt(WORD.functions * 8) ? new AllocatorObject(address) : undefined; // only ours have it inside
 }

@@ -11,14 +11,14 @@ const TIFF = /^(?:II[*+]\0|MM\0[*+])/;
 
 const RADIANCE = /^#\?R(?:GBE|ADIANCE)/;
 
-/** How the other formats begin that OpenCV reads from files alone: OpenEXR, PFM, NITF, DICOM, DTED, Sun rasters. */
+/** The first bytes of other formats that OpenCV reads only from files: OpenEXR, PFM, NITF, DICOM, DTED, Sun rasters. */
 const FROM_FILES = /^(?:v\/1|P[Ff]|NITF|[^]{128}DICM|[^]{140}DTED|\x59\xa6\x6a\x95)/;
 
 const SIGNATURE = 144;
 
 /**
- * Decodes an image file into an empty Mat, which stays empty if OpenCV cannot decode it. Returns what is wrong with the
- * bytes, if that was seen before OpenCV was asked. @throws {OpenCVError} where the image is too large.
+ * Decodes an image file into an empty Mat, which stays empty if OpenCV cannot decode it. Returns the fault of the bytes if it
+ * was found before OpenCV was called. @throws {OpenCVError} if the image is too large.
  */
 export function decode(result: Address, bytes: Uint8Array<ArrayBuffer>, flags: number): string | undefined {
   if (bytes.length === 0) return "it is empty";
@@ -32,8 +32,8 @@ export function decode(result: Address, bytes: Uint8Array<ArrayBuffer>, flags: n
 function decodeRadiance(result: Address, bytes: Uint8Array<ArrayBuffer>, flags: number): string | undefined {
   const size = radianceSize(bytes);
   if (typeof size === "string") return size;
-  // OpenCV never closes the file of one that is too large: so it is asked about the size first, by the header of a Sun
-  // raster without pixels, which it gives up without a word.
+  // OpenCV never closes the file of an image that is too large. So its limit is tested first, by the header of a Sun raster
+  // without pixels, which it rejects silently.
   const { width, height } = size;
   const header = new DataView(new ArrayBuffer(32));
   [0x59a66a95, width, height, 8, 0, 1, 0, 0].forEach((value, i) => header.setUint32(4 * i, value));

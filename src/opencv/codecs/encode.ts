@@ -4,10 +4,10 @@ import { bytesFrom, withInts, withString } from "../memory.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { withMemoryFile } from "./memory_file.ts";
 
-/** The formats that OpenCV writes into files alone: Radiance, PFM, Sun rasters, OpenEXR, JPEG 2000. */
+/** The formats that OpenCV writes only to files: Radiance, PFM, Sun rasters, OpenEXR, JPEG 2000. */
 const INTO_FILES = /^\.(?:hdr|pic|pfm|ras|sr|exr|jp2)$/i;
 
-/** `params` are pairs of number and value, as OpenCV takes them. @throws {NativeCallError} where it cannot encode. */
+/** @param params pairs of an ImwriteFlags number and its value @throws {NativeCallError} if OpenCV cannot encode the image. */
 export function encode(ending: string, img: OpenCVTensor, params: Int32Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return withInts(params, (ints) => {
     if (!INTO_FILES.test(ending)) {

@@ -5,14 +5,14 @@ import { libc, libcError } from "../../core/native/libc.ts";
 import { cString } from "../../core/native/text.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
 
-/** Folders for a symbolic link: the first that takes one is used. */
+/** Folders for a symbolic link, of which the first writable one is used. */
 const FOLDERS = ["/tmp", "/dev/shm", "/var/tmp"];
 
 const EXPECTED = 2 ** 20;
 
 /**
- * A file without a disk, for the formats that OpenCV can only read from a file or write to one. OpenCV's own temporary
- * file stays behind where a picture is refused, and on a full disk it is cut without an error.
+ * A memfd for the formats that OpenCV can read only from a file or write only to one. OpenCV's own temporary file would stay
+ * behind if a picture is refused, and on a full disk it would be cut without an error.
  */
 class MemoryFile {
   readonly #fd: number;
@@ -27,7 +27,7 @@ class MemoryFile {
     return `/proc/self/fd/${this.#fd}`;
   }
 
-  /** A path with an ending, for OpenCV takes the format from it: a symbolic link, as long as the file is in use. */
+  /** A path with an ending, from which OpenCV takes the format: a symbolic link, for as long as the file is in use. */
   pathEndingIn(ending: string): string {
     const name = `samepage-${crypto.randomUUID()}${ending}`;
     const path = FOLDERS.map((folder) => `${folder}/${name}`)
@@ -56,7 +56,7 @@ class MemoryFile {
   }
 }
 
-/** The file is gone when this returns. @throws {NativeCallError} EMFILE where too many files are open. */
+/** Uses a file, which is gone when this returns. @throws {NativeCallError} EMFILE if too many files are open. */
 export function withMemoryFile<R>(use: (file: MemoryFile) => R): R {
   const fd = libc().memfd_create(cString("samepage-image"), MFD_CLOEXEC);
   if (fd < 0) throw libcError("memfd_create");

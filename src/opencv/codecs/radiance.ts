@@ -1,4 +1,4 @@
-/** The longest piece of a line that OpenCV reads at once: `char buf[128]` and `fgets`. */
+/** The length of the longest piece of a line that OpenCV reads at once: `char buf[128]` and `fgets`. */
 const LONGEST = 127;
 
 const PACKED = { least: 8, most: 0x7fff };
@@ -11,8 +11,8 @@ export interface RadianceSize {
 }
 
 /**
- * The size of a Radiance picture (.hdr, .pic) that is all there, or what is wrong with it. OpenCV 4.6 never closes the
- * file of one that it gives up on, so it must get none that is broken: this follows what OpenCV reads, byte by byte.
+ * The size of a complete Radiance picture (.hdr, .pic), or its fault. OpenCV 4.6 never closes the file of a picture that it
+ * rejects, so it must not get a broken one: this parses the same bytes as OpenCV does.
  */
 export function radianceSize(bytes: Uint8Array): RadianceSize | string {
   const reader = new Reader(bytes);
@@ -31,7 +31,7 @@ class Reader {
 
   constructor(readonly bytes: Uint8Array) {}
 
-  /** The next line, or as much of it as OpenCV's buffer holds, as `fgets` returns it; undefined at the end. */
+  /** The next line, or the part of it that OpenCV's buffer holds, as `fgets` returns it; undefined at the end. */
   line(): string | undefined {
     if (this.at === this.bytes.length) return undefined;
     const most = this.bytes.subarray(this.at, this.at + LONGEST);
@@ -47,7 +47,7 @@ class Reader {
 }
 
 function headerOf(reader: Reader): RadianceSize | string {
-  reader.line(); // "#?RADIANCE", by which OpenCV has known it
+  reader.line(); // "#?RADIANCE", the signature
   let known = false;
   for (let line = reader.line(); !line?.startsWith("\n"); line = reader.line()) {
     if (line === undefined) return "its header ends early";
@@ -61,7 +61,7 @@ function headerOf(reader: Reader): RadianceSize | string {
   return isCount(width) && isCount(height) ? { width, height } : `its size is ${width} × ${height}`;
 }
 
-/** Moves beyond a row of packed pixels. Returns "flat" if all the rest is there, not packed; else what is wrong. */
+/** Skips a row of packed pixels. Returns "flat" if all the rest is there, but not packed; else the fault, if there is one. */
 function skipRow(reader: Reader, { width, height }: RadianceSize, row: number): string | undefined {
   const { bytes, at } = reader;
   const canBePacked = width >= PACKED.least && width <= PACKED.most;

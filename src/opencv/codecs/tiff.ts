@@ -1,4 +1,4 @@
-/** The tags that say where the pixels lie: the offsets of strips or tiles, and their lengths. */
+/** The tags that locate the pixels: the offsets of strips or tiles, and their lengths. */
 const PIECES = [
   { offsets: 273, lengths: 279, what: "strip" },
   { offsets: 324, lengths: 325, what: "tile" },
@@ -15,16 +15,16 @@ interface Entry {
   readonly offset: number;
 }
 
-/** What differs between a TIFF and a BigTIFF: the bytes of an offset, of the number of entries, and of an entry. */
+/** The sizes in bytes in which TIFF and BigTIFF differ: of an offset, of the number of entries, and of an entry. */
 const CLASSIC = { offset: 4, entries: 2, entry: 12, first: 4 };
 const BIG = { offset: 8, entries: 8, entry: 20, first: 8 };
 
 /**
- * What is missing in a TIFF; undefined if its first picture is all there.
+ * The missing part of a TIFF; undefined if its first picture is complete.
  *
- * OpenCV 4.6 decodes 8-bit pictures by libtiff's `TIFFReadRGBAStrip`, which passes over what it cannot read: a plane, or
- * the table of colours. The pixels of a file that was cut then come out in other colours, without an error. So all that
- * its directory points to must lie within the file. What is packed wrong in a whole file is not found.
+ * OpenCV 4.6 decodes 8-bit pictures by libtiff's `TIFFReadRGBAStrip`, which skips whatever it cannot read: a plane, or the
+ * table of colours. The pixels of a file that was cut would then have other colours, without an error. So all that the
+ * directory points to must lie within the file. Wrongly packed pixels in a complete file are not found.
  */
 export function tiffFault(bytes: Uint8Array): string | undefined {
   const file = new TiffFile(bytes);
@@ -79,7 +79,7 @@ class TiffFile {
       tag: this.#number(at, 2),
       size,
       count,
-      offset: size * count <= offset ? value : this.#number(value, offset), // what fits is in the entry itself
+      offset: size * count <= offset ? value : this.#number(value, offset), // short values are in the entry itself
     };
   }
 

@@ -5,7 +5,7 @@ import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 
 export { openCLToOpenCVUMat, openCVUMatToOpenCL };
 
-/** The edges that an OpenCVContext brings, so that a graph without the host knows that of Mats too. */
+/** The edges of an OpenCVContext, so that a graph without the host has that of Mats too. */
 export const EDGES: readonly Mapper[] = [
   portMapper("host", "opencv.mat"),
   openCLToOpenCVUMat,

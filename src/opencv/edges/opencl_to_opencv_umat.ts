@@ -29,26 +29,26 @@ const EDGE = "opencl→opencv.umat";
 /** The verdict on a buffer that the other API gets by its handle. */
 export const SAME_CL_MEM: Verdict = { aliases: true, evidence: "the same cl_mem: no memory object is made" };
 
-/** The verdict on a buffer that begins before the tensor's own, over memory that was proven to be used in place. */
+/** The verdict on a buffer that begins before the tensor's own, over memory that the device provably uses in place. */
 const SAME_BYTES: Verdict = {
   aliases: true,
   evidence: "a cl_mem over the same bytes that begins where OpenCV's kernels want it, proven by aliasing both ways",
 };
 
-/** The longest vector of OpenCL C: OpenCV's kernels load no more elements at a time. */
+/** The length of OpenCL C's longest vector: OpenCV's kernels load no more elements at a time. */
 const LANES = 16;
 
-/** The most offsets that are tried: more than an OpenCV pixel has channels. */
+/** The limit of offsets to try: an OpenCV pixel has no more channels. */
 const MOST_TRIES = 512;
 
 /**
- * An OpenCL buffer as a `cv::UMat` over the same `cl_mem`. OpenCV attaches to the buffer's `cl_context`, once; its
- * queue and ours wait for each other by events.
+ * An OpenCL buffer as a `cv::UMat` over the same `cl_mem`. OpenCV attaches to the buffer's `cl_context` once; its queue and
+ * ours wait for each other by events.
  *
- * OpenCV's kernels load vectors if offset and step are multiples of their size, and assume that the buffer is aligned.
- * A buffer over host memory may not be. Then OpenCV gets a second `cl_mem`, which begins at an aligned address below in
- * the same allocation, and the UMat's offset leads to the tensor. Only the tensor's bytes are lent. This needs a device
- * that uses the memory in place: both handles are the same memory then.
+ * OpenCV's kernels load vectors if offset and step are multiples of their size, and assume that the buffer is aligned, which a
+ * buffer over host memory may not be. Then OpenCV gets a second `cl_mem`, which begins at a lower, aligned address of the same
+ * allocation, and the UMat's offset leads to the tensor. Only the tensor's bytes are lent. This needs a device that uses the
+ * memory in place, so that both handles are the same memory.
  */
 export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
   from: "opencl",
@@ -64,7 +64,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     for (const { address, byteLength } of inPlaceFor(source, place.offset)) {
       const which = cl.memory.classOf(address, byteLength);
       cl.proofs.tryToProve(which);
-      if (!cl.proofs.judge(which).aliases) return; // a "no" takes a second
+      if (!cl.proofs.judge(which).aliases) return; // each negative proof takes a second
     }
   },
 
@@ -102,14 +102,14 @@ function wantsRoot({ device }: OpenCLContext): boolean {
   return device.platform === "Portable Computing Language";
 }
 
-/** A `cl_mem` for OpenCV, and where the tensor begins in it. */
+/** A `cl_mem` for OpenCV, and the tensor's offset in it. */
 type InMem = Pick<UMatBuffer, "mem" | "offset">;
 
 function bufferOf({ context, root, rootOffset, rawHandle, layout }: OpenCLTensor): InMem {
   return wantsRoot(context) ? { mem: root.mem, offset: rootOffset } : { mem: rawHandle, offset: layout.byteOffset };
 }
 
-/** A second one, which begins `offset` bytes below the tensor. */
+/** A second `cl_mem`, which begins `offset` bytes below the tensor. */
 function lowered({ context, described: { range } }: OpenCLTensor, offset: number, undo: Undo): InMem {
   const { address, byteLength } = range;
   return { mem: context.memory.hostBuffers.another(address! - BigInt(offset), offset + byteLength, undo), offset };
@@ -144,14 +144,14 @@ function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   );
 }
 
-/** The offset of a tensor in its own buffer, as far as it is known before that is made: {@link bufferOf}. */
+/** The offset of a tensor in its own buffer, before that is made. @see {@link bufferOf} */
 function offsetIn({ target, range, planes: [{ layout }] }: Described): number {
   const cl = target.context as OpenCLContext;
   const found = wantsRoot(cl) ? cl.memory.find(range) : undefined;
   return found?.offset ?? layout.byteOffset;
 }
 
-/** The same, if the device provably uses the memory in place. */
+/** The place for OpenCV, if the device provably uses the memory in place. */
 function acceptedPlace(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
   const place = refuseEnded(EDGE, cl) ?? placeFor(source, target);

@@ -10,16 +10,15 @@ import type { MatTarget } from "./target.ts";
 
 /** A header over memory. */
 export interface MatOver {
-  /** Where it lies. */
+  /** Its slot. */
   readonly slot: Slot;
   /** Its description of the elements. */
   readonly shape: MatShape;
 }
 
 /**
- * A Mat over memory that OpenCV does not own; its end goes on the undo list. A native call only for more than two
- * dimensions.
- * @throws {LayoutError} where OpenCV cannot have that layout.
+ * A Mat over memory that OpenCV does not own, which `undo` ends. It takes a native call only for more than two dimensions.
+ * @throws {LayoutError} if OpenCV cannot have that layout.
  */
 export function matOver(target: MatTarget, at: Layout, address: Address, name: string, undo: Undo): MatOver {
   const shape = target.fit(at, address);
@@ -29,7 +28,7 @@ export function matOver(target: MatTarget, at: Layout, address: Address, name: s
   return { slot, shape };
 }
 
-/** The header is given back, unless OpenCV has put memory of its own into it: then that is a tensor from now on. */
+/** Returns the slot, unless OpenCV has put memory of its own into the header: then the header becomes a tensor. */
 function endOver(target: MatTarget, slot: Slot, address: Address, name: string): void {
   const [data, u] = [dataIn(slot), matDataIn(slot)];
   if (u === NULL && (data === address || data === NULL)) {

@@ -15,8 +15,8 @@ import { filledSlot, giveSlot, type Slot, viewOf } from "../slots.ts";
 import type { MatTarget } from "./target.ts";
 
 /**
- * A tensor over the Mat in a slot, whose memory OpenCV reference-counts: this is one more owner. Tensors over the same
- * bytes are its peers. Takes the slot over if it succeeds.
+ * A tensor over the Mat in a slot, as one more owner in OpenCV's reference count. Tensors over the same bytes are its peers.
+ * Takes over the slot if it succeeds.
  * @throws {ArgumentError} if its memory overlaps that of a tensor in part, or the CPU may not use it.
  */
 export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-write"): OpenCVMat {
@@ -56,7 +56,7 @@ export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue
   }
 }
 
-/** OpenCV's result in a slot, as a tensor of its own; released, and undefined, if the context has ended. */
+/** OpenCV's result in a slot, as a tensor. If the context has ended, the result is released, and this returns undefined. */
 export function resultIn(target: MatTarget, slot: Slot): OpenCVMat | undefined {
   if (target.context.resource.state !== "live") {
     endHeader(slot);
@@ -70,13 +70,13 @@ export function resultIn(target: MatTarget, slot: Slot): OpenCVMat | undefined {
   }
 }
 
-/** One owner less of the memory; the slot is given back. */
+/** Removes an owner of the memory, and returns the slot. */
 export function endHeader(slot: Slot): void {
   core().Mat_destruct(slot.header);
   giveSlot(slot);
 }
 
 function blockOf(slot: Slot, address: bigint, byteLength: number): Block {
-  // A view of it that has escaped would be used after OpenCV has freed the memory.
+  // The memory is kept if a view has escaped, which may still be used.
   return { kind: "opencv.mat", address, byteLength, free: (fate) => fate === "unused" ? endHeader(slot) : undefined };
 }

@@ -42,7 +42,7 @@ const NAMES: Names<MatInit & Layout> = { ...LAYOUT_NAMES, align: true };
 export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   /** The kind of memory. */
   readonly kind = "opencv.mat";
-  /** Host and Mats have elements at the same address. The end of a map reports if OpenCV has put other memory into the Mat. */
+  /** Host and Mats have elements at the same address. The end of a map throws if OpenCV has put other memory into the Mat. */
   readonly ports: Memory<OpenCVMat, Address> = {
     ...samePointers(({ handle: address, layout, resource: given, parent }) => {
       const resource = ownResource(given); // its headers are native objects, which end with it
@@ -64,7 +64,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
     return whyUnfit(this.fit(layout, address));
   }
 
-  /** Returns a layout as OpenCV has it, or why it cannot have it. For mappers. */
+  /** OpenCV's description of a layout, or why OpenCV cannot have it. For mappers. */
   fit(at: Layout, address?: bigint): MatShape | Unfit {
     const size = sizeOf(at.dtype);
     if (size === 1 || address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
@@ -80,11 +80,11 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   }
 
   /**
-   * A Mat in zeroed memory of its own, page-aligned, its length rounded up to a multiple of 64 bytes: any other API can
-   * use it in place.
+   * A Mat in new zeroed memory, page-aligned and with its length rounded up to a multiple of 64 bytes, so that any other API
+   * can use it in place.
    *
    * @throws {LayoutError} for a layout that OpenCV cannot have.
-   * @throws {NativeCallError} where there is not enough memory.
+   * @throws {NativeCallError} if memory runs out.
    *
    * @example
    * ```ts
@@ -120,15 +120,15 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   /**
    * Attaches to a foreign `cv::Mat`. Other tensors over that Mat, and host tensors over its memory, are its peers.
    *
-   * The header is copied during the call, as `cv::Mat(const Mat &)` does, and may go away afterwards; its maker still
-   * deletes it. The elements stay: OpenCV counts the tensor as one more owner of them. Only where OpenCV does not own
-   * the memory (`Mat(rows, cols, type, data)`: `u` is null), it has to stay for as long as the tensor and its peers.
+   * The header is copied during the call, as `cv::Mat(const Mat &)` does, and may be deleted afterwards, by its maker. The
+   * elements stay: OpenCV counts the tensor as one more owner. If OpenCV does not own the memory (`Mat(rows, cols, type,
+   * data)`, where `u` is null), the memory has to live as long as the tensor and its peers.
    *
-   * The other way, a native function with a parameter `cv::Mat *` takes `mat.handle`: a bigint for `"u64"`, and for
-   * `"pointer"` `Deno.UnsafePointer.create(mat.handle)`.
+   * In the other direction, a native function with a parameter `cv::Mat *` takes `mat.handle`: a bigint for `"u64"`, and
+   * `Deno.UnsafePointer.create(mat.handle)` for `"pointer"`.
    *
-   * @param handle the address of a live `cv::Mat`, as a bigint or a Deno pointer: of the object, and not of its pixels.
-   * Header and elements are probed, but if another thread frees them meanwhile, the process ends
+   * @param handle the address of a live `cv::Mat` object (not of its pixels), as a bigint or a Deno pointer. Header and
+   * elements are probed, but if another thread frees them meanwhile, the process crashes
    * @throws {ArgumentError} if there is no Mat, or an empty one.
    *
    * @example

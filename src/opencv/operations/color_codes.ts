@@ -1,7 +1,7 @@
 import * as constants from "../../../ffi/opencv_imgproc/constants.ts";
 import type { DType } from "../../core/layout/dtype.ts";
 
-/** OpenCV's names (ColorConversionCodes) without COLOR_: what is converted before the 2, what it becomes behind it. */
+/** OpenCV's names (ColorConversionCodes) without COLOR_: the source's colour space, a 2, and the result's. */
 export type ColorCode =
   // The order of the channels, with alpha or without.
   | "BGR2RGB"
@@ -27,7 +27,7 @@ export type ColorCode =
   | `YUV2${"BGR" | "RGB" | "BGRA" | "RGBA" | "GRAY"}_${"I420" | "YV12" | "NV12" | "NV21"}`
   | `YUV2${"BGR" | "RGB" | "BGRA" | "RGBA" | "GRAY"}_${"UYVY" | "YUYV" | "YVYU"}`
   | "YUV2GRAY_420"
-  // What a sensor sees, by the colours of the second row's second and third pixel.
+  // The pattern of a sensor, by the colours of the second row's second and third pixel.
   | `Bayer${"BG" | "GB" | "RG" | "GR"}2${"BGR" | "RGB" | "GRAY"}`;
 
 /** How the size of an image changes. `yuv420` has half as many rows again: the planes of U and V below that of Y. */
@@ -38,11 +38,11 @@ interface Family {
   readonly from: readonly number[];
   readonly to: number;
   readonly dtypes: readonly DType[];
-  /** The same unless given. */
+  /** `"same"` by default. */
   readonly sizes?: Sizes;
-  /** True where OpenCV has tables for it, and keeps them in the first OpenCL context that wants them, for all others. */
+  /** True if it needs tables, which OpenCV keeps for all OpenCL contexts in the first one that uses them. */
   readonly tables?: boolean;
-  /** True where two pixels share their colour: the number of columns is even. */
+  /** True if two pixels share their colour, so that the number of columns is even. */
   readonly pairs?: boolean;
 }
 
@@ -52,7 +52,7 @@ const ANY = ["u8", "u16", "f32"] as const;
 const MOSAIC = ["u8", "u16"] as const;
 const COLOUR = [3, 4] as const;
 
-/** The conversions of OpenCV 4.6, by what they take and make (modules/imgproc/src/color*.cpp). */
+/** The conversions of OpenCV 4.6, by their sources and results (modules/imgproc/src/color*.cpp). */
 const FAMILIES = [
   { codes: ["BGR2RGB", "RGB2BGR", "BGRA2BGR", "RGBA2RGB", "RGBA2BGR", "BGRA2RGB"], from: COLOUR, to: 3, dtypes: ANY },
   { codes: ["BGR2BGRA", "RGB2RGBA", "BGR2RGBA", "RGB2BGRA"], from: COLOUR, to: 4, dtypes: ANY },
@@ -80,7 +80,7 @@ const FAMILIES = [
     ...{ from: COLOUR, to: 3, dtypes: PRECISE, tables: true },
   },
   { codes: ["BGR2HLS", "RGB2HLS", "BGR2HLS_FULL", "RGB2HLS_FULL"], from: COLOUR, to: 3, dtypes: PRECISE },
-  // With an f32 hue that is far out of range OpenCV 4.6 never ends: it subtracts 360 until the value is in range.
+  // Not f32: OpenCV 4.6 hangs on a hue far out of range, because it subtracts 360 until the value is in range.
   { codes: ["HSV2BGR", "HSV2RGB", "HSV2BGR_FULL", "HSV2RGB_FULL"], from: [3], to: 3, dtypes: BYTES },
   { codes: ["HLS2BGR", "HLS2RGB", "HLS2BGR_FULL", "HLS2RGB_FULL"], from: [3], to: 3, dtypes: BYTES },
   {

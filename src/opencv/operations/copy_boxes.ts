@@ -11,9 +11,9 @@ import { OpenCVUMat } from "../umat.ts";
 import { partOf } from "../umats/over.ts";
 
 /**
- * Copies `src` to `dst`, between the gaps of a UMat by boxes of two dimensions that every OpenCL driver takes, and OpenCV
- * copies right. NVIDIA's driver (580.159) counts the gap behind the last row as part of a box, and refuses one that ends
- * with its buffer (CL_INVALID_VALUE): the last row is a box of its own. OpenCV 4.6 copies other bytes in three dimensions.
+ * Copies `src` to `dst`, between the gaps of a UMat by boxes of two dimensions, because OpenCV 4.6 copies wrong bytes in three.
+ * The last row is a box of its own: NVIDIA's driver (580.159) counts the gap behind it as part of a box, and refuses a box that
+ * ends with its buffer (CL_INVALID_VALUE).
  * @param copy copies an array of any type: from the first slot's header to the second slot's output
  */
 export function copyBoxes(src: OpenCVTensor, dst: OpenCVTensor, copy: (from: Slot, to: Slot) => void): void {
@@ -43,7 +43,7 @@ function isSame(one: MatShape, other: MatShape): boolean {
 }
 
 /**
- * Rows of bytes: OpenCV rounds the offset of a larger element down where the step is not a multiple of it (ndoffset).
+ * Rows of bytes, because OpenCV rounds the offset of a larger element down if the step is not a multiple of it (ndoffset).
  */
 function bytes(rows: number, length: number, step: number): MatShape {
   return { type: typeOf(depthOf("u8")!, 1), sizes: [rows, length], steps: [step, 1] };

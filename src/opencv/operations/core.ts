@@ -20,11 +20,11 @@ import {
  */
 export abstract class CoreOperations extends OpenCVBase {
   /**
-   * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`). From a Mat to a UMat it writes to OpenCL memory.
-   * From a UMat to a Mat it reads from there, and waits.
+   * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`). A copy from a Mat to a UMat writes to OpenCL
+   * memory. A copy from a UMat to a Mat reads from it, and waits.
    *
    * @param src any type and number of dimensions
-   * @param dst of the same size and type; elements outside of the mask keep their bytes
+   * @param dst of the same size and type; elements outside of the mask keep their values
    *
    * @example
    * ```ts
@@ -43,9 +43,9 @@ export abstract class CoreOperations extends OpenCVBase {
   }
 
   /**
-   * Converts each value to another depth, scaled: `alpha * x + beta`, rounded to the nearest and held within the range of
-   * the new depth (`Mat::convertTo`, `UMat::convertTo`); to integers what an int cannot hold is any number. In place where
-   * the depth stays.
+   * Converts each value to another depth, scaled: `alpha * x + beta`, rounded to the nearest and clamped to the range of the
+   * new depth (`Mat::convertTo`, `UMat::convertTo`). To integers, the result of a value that an int cannot hold is undefined.
+   * In place if the depth stays the same.
    *
    * @param src any type and number of dimensions
    * @param dst of the same size, with as many channels
@@ -66,7 +66,7 @@ export abstract class CoreOperations extends OpenCVBase {
   }
 
   /**
-   * Inverts every bit of every element, of floating-point numbers too (`cv::bitwise_not`). In place where `dst` is `src`.
+   * Inverts every bit of every element, of floating-point numbers too (`cv::bitwise_not`). In place if `dst` is `src`.
    *
    * @param src any type and number of dimensions
    * @param dst of the same size and type
@@ -91,12 +91,12 @@ export abstract class CoreOperations extends OpenCVBase {
   }
 
   /**
-   * Turns an image over (`cv::flip`). In place where `dst` is `src`, for Mats.
+   * Flips an image (`cv::flip`). In place if `dst` is `src`, for Mats.
    *
    * @param src an image of any type
    * @param dst of the same size and type
-   * @param flipCode around `"x-axis"` (OpenCV's 0) the first row becomes the last, around `"y-axis"` (1) the first column,
-   * around `"both-axes"` (-1) both
+   * @param flipCode `"x-axis"` (OpenCV's 0) makes the first row the last, `"y-axis"` (1) the first column the last, and
+   * `"both-axes"` (-1) both
    *
    * @example
    * ```ts

@@ -14,7 +14,7 @@ import { named, number } from "./values.ts";
 
 /** Options of `cv.copyTo`. */
 export interface CopyToOptions extends OperationOptions {
-  /** Which elements are copied: those where it is not 0. CV_8U, of the same size, with one channel or as many. */
+  /** Elements are copied where the mask is not 0. CV_8U, of the same size, with one channel or as many as `src`. */
   readonly mask?: OpenCVTensor;
 }
 
@@ -50,9 +50,9 @@ function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
 
 /** Options of `cv.convertTo`. */
 export interface ConvertToOptions extends OperationOptions {
-  /** Each value is multiplied by this; 1 by default. */
+  /** The factor; 1 by default. */
   readonly alpha?: number;
-  /** This is added then; 0 by default. */
+  /** The summand, added after the multiplication; 0 by default. */
   readonly beta?: number;
 }
 
@@ -79,7 +79,7 @@ function isCopy(alpha: number, beta: number): boolean {
   return Math.abs(alpha - 1) < Number.EPSILON && Math.abs(beta) < Number.EPSILON;
 }
 
-/** `cv::bitwise_not`, without a mask: OpenCV 4.6 takes an image of one column with a mask for a scalar, and throws. */
+/** `cv::bitwise_not` without a mask: with one, OpenCV 4.6 takes an image of one column for a scalar, and throws. */
 export const bitwiseNot = operation({
   fn: "bitwise_not",
   options: {},

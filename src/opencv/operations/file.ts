@@ -13,7 +13,7 @@ export function readImage(filename: string): Uint8Array<ArrayBuffer> {
 /**
  * Writes an image file, whole or not at all.
  * @throws {PermissionError} if Deno may not write it.
- * @throws {ArgumentError} if it cannot be written; the message says what is left of it.
+ * @throws {ArgumentError} if it cannot be written; the message says what the path holds now.
  */
 export function writeImage(filename: string, bytes: Uint8Array): void {
   asked(about("write", filename), (path) => writeRegularFile(path, bytes));

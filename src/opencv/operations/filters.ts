@@ -14,16 +14,16 @@ import { MOST_INT } from "../type.ts";
 import { type Accepted, imageIn, imageLike, unfit } from "./image.ts";
 import { type Border, BORDERS, flag, ISOLATED, named, number, oneOf, packed, type Size, sizeIn } from "./values.ts";
 
-/** What lies beyond the edge of an image that is blurred: OpenCV cannot wrap it around. */
+/** The pixels beyond the edge of a blurred image. OpenCV cannot wrap it around. */
 export type BlurBorder = Exclude<Border, "wrap">;
 
 /** Options of `cv.GaussianBlur`. */
 export interface GaussianBlurOptions extends OperationOptions {
-  /** The standard deviation in x, in pixels; 0, the default, lets OpenCV take one that fits the size. */
+  /** The standard deviation in x, in pixels; 0, the default, lets OpenCV derive it from the size. */
   readonly sigmaX?: number;
-  /** The same in y; that in x by default. */
+  /** The standard deviation in y, in pixels; `sigmaX` by default. */
   readonly sigmaY?: number;
-  /** What lies beyond the edge. */
+  /** The pixels beyond the edge. */
   readonly border?: BlurBorder;
 }
 
@@ -72,7 +72,7 @@ function assertKernel(size: Size, sigmas: readonly [number, number]): void {
 export interface CannyOptions extends OperationOptions {
   /** The size of the Sobel kernels; 3 by default. */
   readonly apertureSize?: 3 | 5 | 7;
-  /** True: a gradient's length is √(dx² + dy²). False, the default: |dx| + |dy|. */
+  /** If true, a gradient's length is √(dx² + dy²); by default |dx| + |dy|. */
   readonly L2gradient?: boolean;
 }
 
@@ -95,7 +95,7 @@ export const canny = operation({
   call: ({ src, dst }, values) => imgproc().Canny(src.slot.input, dst.slot.output, ...values),
 });
 
-/** What becomes of a value x. */
+/** The result for a value. @see {@link ImgprocOperations.threshold} */
 export type ThresholdType = "binary" | "binary-inv" | "trunc" | "tozero" | "tozero-inv";
 
 const TYPES: Readonly<Record<ThresholdType, number>> = {
@@ -122,7 +122,7 @@ const GIVEN: Search = { code: 0, dtypes: ["u8", "u16", "i16", "f32", "f64"] };
 
 /** Options of `cv.threshold`. */
 export interface ThresholdOptions extends OperationOptions {
-  /** Lets OpenCV find the threshold in the image's histogram; `thresh` does not count then. */
+  /** Lets OpenCV find the threshold in the image's histogram; `thresh` is ignored then. */
   readonly search?: ThresholdSearch;
 }
 
@@ -141,7 +141,7 @@ export const threshold = operation({
   },
   makes({ src }, { by, accepted, thresh, maxval }) {
     const { dtype } = imageIn(by, "src", src, accepted);
-    if (dtype !== "f32" && dtype !== "f64") { // OpenCV makes ints of both
+    if (dtype !== "f32" && dtype !== "f64") { // OpenCV rounds both to ints
       number(thresh, "thresh", -MOST_INT, MOST_INT);
       number(maxval, "maxval", -MOST_INT, MOST_INT);
     }

@@ -38,7 +38,7 @@ interface Method extends Accepted {
 
 const DTYPES = ["u8", "u16", "i16", "f32", "f64"] as const;
 
-/** How `cv.resize` makes pixels of others. */
+/** How `cv.resize` computes pixels from others. */
 export type Interpolation =
   | "nearest"
   | "nearest-exact"
@@ -58,7 +58,7 @@ const RESIZES: Readonly<Record<Interpolation, Method>> = {
   "lanczos4": { code: INTER_LANCZOS4, dtypes: DTYPES },
 };
 
-/** How `cv.warpAffine` makes pixels of others. */
+/** How `cv.warpAffine` computes pixels from others. */
 export type WarpInterpolation = "nearest" | "linear" | "cubic" | "lanczos4";
 
 const WARPS: Readonly<Record<WarpInterpolation, Method>> = {
@@ -70,7 +70,7 @@ const WARPS: Readonly<Record<WarpInterpolation, Method>> = {
 
 /** Options of `cv.resize`. */
 export interface ResizeOptions extends OperationOptions {
-  /** How pixels are made of others; `"linear"` by default, `"area"` is best to make an image smaller. */
+  /** How pixels are computed; `"linear"` by default. `"area"` is best to make an image smaller. */
   readonly interpolation?: Interpolation;
 }
 
@@ -92,13 +92,12 @@ export const resize = operation({
   },
 });
 
-/** If the result is wider than this many times its source, pixels at the ends of the source fill both halves of a vector. */
+/** In a result wider than so many times its source, pixels at the ends of the source fill both halves of a vector. */
 const MOST_TIMES = 7;
 
 /**
- * With AVX2, OpenCV 4.6 gathers pixels of two bytes four bytes at a time (resizeNNInvokerAVX2). It may read two bytes
- * before the first pixel or behind the last one. If they lie on another page, which cannot be read, that would end the
- * process.
+ * With AVX2, OpenCV 4.6 gathers pixels of two bytes four bytes at a time (resizeNNInvokerAVX2). It may read two bytes before
+ * the first pixel or after the last one, and crashes the process if they lie on another page that cannot be read.
  */
 function assertReadableAround(
   { address, layout: { byteLength }, matShape: { sizes, steps } }: OpenCVMat,
@@ -127,18 +126,18 @@ function pageOf(address: bigint): bigint {
   return address / BigInt(PAGE);
 }
 
-/** OpenCV's warps count pixels with a `short`: SHRT_MAX columns or rows are refused already. */
+/** The limit of columns and rows: OpenCV's warps count pixels with a `short`, and refuse SHRT_MAX. */
 const MOST_WARPED = 2 ** 15 - 2;
 
 /** Options of `cv.warpAffine`. */
 export interface WarpAffineOptions extends OperationOptions {
-  /** How pixels are made of others; `"linear"` by default. */
+  /** How pixels are computed; `"linear"` by default. */
   readonly interpolation?: WarpInterpolation;
-  /** True: the matrix says where each pixel of the result comes from (WARP_INVERSE_MAP), and not where those go to. */
+  /** True if the matrix maps pixels of the result to the source (WARP_INVERSE_MAP). False by default. */
   readonly inverse?: boolean;
-  /** What lies beyond the edge; here OpenCV's default is `"constant"`. */
+  /** The pixels beyond the edge; `"constant"` by default. */
   readonly border?: Border;
-  /** What a pixel is there, with `"constant"`; 0 by default. */
+  /** The value of those pixels with `"constant"`; 0 by default. */
   readonly borderValue?: Scalar;
 }
 

@@ -8,36 +8,35 @@ import type { WriteOptions } from "./write_params.ts";
 import { imencode, imwrite } from "./writing.ts";
 
 /**
- * The functions of the imgcodecs module, as methods of {@link OpenCVContext}. Images in files are grey, BGR or BGRA:
- * blue first, whatever the file's own order is.
+ * The functions of the imgcodecs module, as methods of {@link OpenCVContext}. Images are grey, BGR or BGRA: blue first,
+ * whatever the file's own order is.
  *
- * Deno reads and writes the files of {@link imread} and {@link imwrite}, so they need `--allow-read` and
- * `--allow-write` of the file and no more; OpenCV decodes and encodes in memory. Only regular files are read and
- * written: a FIFO or a device is refused. A picture that cannot be written leaves what was there before, or no file,
- * and the error says which.
+ * Deno reads and writes the files of {@link imread} and {@link imwrite}, so they need `--allow-read` and `--allow-write` of
+ * the file and no more; OpenCV decodes and encodes in memory. Only regular files are read and written: a FIFO or a device is
+ * refused. If a picture cannot be written, the path keeps its previous file, or has none, and the error says which.
  *
- * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes
- * memory for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, change that.
- * A malicious file is as dangerous as in C++.
+ * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it allocates
+ * memory for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, change that. A
+ * malicious file is as dangerous as in C++.
  *
- * A file that ends early is an error, unless all pixels are there. JPEG is the exception: its decoder fills in the
- * missing pixels, as in C++, and does not say so.
+ * A file that ends early is an error, unless it has all pixels. JPEG is the exception: its decoder silently fills in the
+ * missing pixels, as in C++.
  */
 export abstract class ImgcodecsOperations extends ImgprocOperations {
   /** Mats. */
   abstract readonly mat: MatTarget;
 
   /**
-   * Reads an image file (`cv::imread`) into OpenCV's own memory, which lives as long as the tensor, and can be mapped
-   * as any other. On x86-64 only.
+   * Reads an image file (`cv::imread`) into OpenCV's own memory, which lives as long as the tensor, and can be mapped like any
+   * other. On x86-64 only.
    *
-   * @param filename a path; OpenCV looks at the file's bytes and not at its ending
-   * @param mode `"color"`: u8, BGR. `"grayscale"`: u8, one channel. `"unchanged"`: as in the file, with its alpha and
-   * depth. `"anydepth"` keeps 16 and 32 bits a channel, and makes them grey; `"anycolor"` keeps grey or BGR; the
-   * reduced ones are a half, a quarter or an eighth as wide and high
+   * @param filename a path; its ending does not matter
+   * @param mode `"color"`: u8, BGR. `"grayscale"`: u8, one channel. `"unchanged"`: with the file's own channels and depth.
+   * `"anydepth"` keeps 16 and 32 bits a channel, and converts to grey; `"anycolor"` keeps grey or BGR; the reduced modes make
+   * the image a half, a quarter or an eighth as wide and high
    * @throws {PermissionError} if Deno may not read the file.
    * @throws {ArgumentError} if there is no such regular file, or it has more than 2^31 - 1 bytes.
-   * @throws {NativeCallError} if it is not an image, or only a part of one; a JPEG that ends early is filled in.
+   * @throws {NativeCallError} for a file that is not an image or ends early; a JPEG that ends early is filled in.
    * @throws {OpenCVError} if the image is too large.
    * @throws {InteropError} on processors other than x86-64.
    *
@@ -55,14 +54,13 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
   }
 
   /**
-   * Writes an image file (`cv::imwrite`). Its ending says the format. A depth that the format does not have becomes u8,
-   * held within 0 to 255: convert an image of 0 to 1 before. A TIFF of f32 with three channels is packed as LogLuv, which
-   * rounds.
+   * Writes an image file (`cv::imwrite`) in the format of its ending. A depth that the format does not have is clamped to u8:
+   * scale an image with values from 0 to 1 first. A TIFF of f32 with three channels is packed as LogLuv, which rounds.
    *
-   * @param filename a path; the bytes of a file that is there are replaced, and a symbolic link is followed
+   * @param filename a path; an existing file is replaced, and a symbolic link is followed
    * @param img one channel (grey), three (BGR) or four (BGRA), of u8, u16 or f32
    * @throws {PermissionError} if Deno may not write the file.
-   * @throws {ArgumentError} if it cannot be written (the message says what is left of it), or OpenCV knows no such format.
+   * @throws {ArgumentError} if it cannot be written (the message says what the path holds now), or OpenCV knows no such format.
    * @throws {NativeCallError} if OpenCV cannot encode the image.
    *
    * @example
@@ -81,12 +79,12 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
   }
 
   /**
-   * Reads an image file that is in memory (`cv::imdecode`). On x86-64 only.
+   * Decodes an image file that is in memory (`cv::imdecode`). On x86-64 only.
    *
    * @param buf the file's bytes; not needed after the call
-   * @param mode as {@link imread} has it
+   * @param mode see {@link imread}
    * @throws {ArgumentError} for no bytes, more than 2^31 - 1, and shared ones.
-   * @throws {NativeCallError} if they are not an image, or only a part of one; a JPEG that ends early is filled in.
+   * @throws {NativeCallError} for bytes that are not an image or end early; a JPEG that ends early is filled in.
    * @throws {OpenCVError} if the image is too large.
    * @throws {InteropError} on processors other than x86-64.
    *
@@ -105,10 +103,10 @@ export abstract class ImgcodecsOperations extends ImgprocOperations {
   }
 
   /**
-   * Makes the bytes of an image file (`cv::imencode`), without a file.
+   * Encodes an image in memory (`cv::imencode`).
    *
-   * @param ext the ending that says the format: `".png"`
-   * @param img as {@link imwrite} has it
+   * @param ext the ending of the format: `".png"`
+   * @param img see {@link imwrite}
    * @returns a copy that is yours
    * @throws {ArgumentError} if OpenCV knows no such format.
    * @throws {NativeCallError} if OpenCV cannot encode the image.

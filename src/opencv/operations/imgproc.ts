@@ -22,16 +22,16 @@ import type { AffineMatrix, Size } from "./values.ts";
  */
 export abstract class ImgprocOperations extends CoreOperations {
   /**
-   * Converts an image to another colour space (`cv::cvtColor`). The code says what the channels are, in the order of the
-   * bytes: `"BGR2GRAY"` takes blue for the first channel. In place where the result has the same size and type.
+   * Converts an image to another colour space (`cv::cvtColor`). The code names the channels in the order of the bytes:
+   * `"BGR2GRAY"` takes blue for the first channel. In place if the result has the same size and type.
    *
    * 8-bit channels are 0 to 255, 16-bit ones 0 to 65535, f32 0 to 1. In HSV and HLS of 8 bits hue is 0 to 179 (half
    * degrees; with `_FULL` 0 to 255), of f32 0 to 360; in Lab of 8 bits L is scaled to 0 to 255, and a and b lie around 128.
    *
-   * The planes of YUV420 (NV12, NV21, I420, YV12) come as one Mat of one channel, `[height * 3 / 2, width]`, without a gap
-   * between them: `height` rows of Y, and below them half as many rows of colour. In NV12 each is `width / 2` pairs of U and
-   * V, in NV21 of V and U; in I420 the plane of U comes first and then that of V, two rows of either side by side in a row
-   * of the Mat, in YV12 V first. UYVY, YUYV and YVYU are images of two channels, with an even number of columns.
+   * The planes of YUV420 (NV12, NV21, I420, YV12) are one Mat of one channel, `[height * 3 / 2, width]`, without a gap between
+   * them: `height` rows of Y, and below them half as many rows of colour. In NV12 each of these has `width / 2` pairs of U and
+   * V, in NV21 of V and U; in I420 the plane of U comes first and then that of V, two rows of either side by side in a row of
+   * the Mat; in YV12 V comes first. UYVY, YUYV and YVYU are images of two channels, with an even number of columns.
    *
    * @param src three or four channels for BGR, RGB, BGRA and RGBA alike, one for GRAY, YUV420 and Bayer, two for BGR565,
    * BGR555 and YUV422, three for the other spaces. u8; u16 and f32 too for BGR, GRAY, XYZ, YCrCb and YUV; f32 to HSV and
@@ -56,10 +56,10 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Blurs an image (`cv::GaussianBlur`), in place where `dst` is `src`. Not on Intel's GPUs: for one channel of u8 and a
-   * kernel of 3×3 or 5×5, OpenCV 4.6 reads pixels there that it has overwritten.
+   * Blurs an image (`cv::GaussianBlur`), in place if `dst` is `src`; but not in place on Intel's GPUs for one channel of u8 and
+   * a kernel of 3×3 or 5×5, where OpenCV 4.6 reads pixels that it has overwritten.
    *
-   * `border` gives the pixels beyond the edge, even if the Mat or UMat is a part of a larger one (BORDER_ISOLATED).
+   * `border` determines the pixels beyond the edge, even if the Mat or UMat is a part of a larger one (BORDER_ISOLATED).
    *
    * @param src u8, u16, i16, f32 or f64, any number of channels
    * @param dst of the same size and type
@@ -79,12 +79,12 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Finds edges (`cv::Canny`): 255 on an edge, 0 elsewhere. In place where `dst` is `src`, for one channel.
+   * Finds edges (`cv::Canny`): 255 on an edge, 0 elsewhere. In place if `dst` is `src`, for one channel.
    *
-   * @param src u8, any number of channels: of several channels, the one with the steepest gradient counts
+   * @param src u8, any number of channels, of which the one with the steepest gradient counts
    * @param dst u8, one channel, of the same size
-   * @param threshold1 a gradient above the lower one of both is an edge where it touches one; 0 to 2^31 - 1
-   * @param threshold2 a gradient above the higher one is an edge by itself
+   * @param threshold1 a threshold of the gradient, 0 to 2^31 - 1: above the lower of both, a pixel is an edge if it touches one
+   * @param threshold2 the other threshold: above the higher of both, a pixel is an edge by itself
    *
    * @example
    * ```ts
@@ -107,7 +107,7 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Makes an image larger or smaller (`cv::resize`). Not in place.
+   * Resizes an image (`cv::resize`). Not in place.
    *
    * @param src u8, u16, i16, f32 or f64, any number of channels; `"nearest"` and `"nearest-exact"` take any type, `"area"`
    * four channels at most
@@ -129,7 +129,7 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Moves, turns, scales and shears an image (`cv::warpAffine`): the pixel (x, y) of `src` comes to
+   * Moves, rotates, scales and shears an image (`cv::warpAffine`): the pixel (x, y) of `src` goes to
    * (ax + by + c, dx + ey + f) of `dst`. Not in place.
    *
    * @param src at most 32766 pixels a side; u8, u16, i16, f32 or f64, with `"nearest"` i8 and i32 too; any number of
@@ -159,14 +159,14 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Compares every value with a threshold (`cv::threshold`), in place where `dst` is `src`. For a value x above the
-   * threshold `"binary"` gives `maxval`, `"binary-inv"` 0, `"trunc"` the threshold, `"tozero"` x, `"tozero-inv"` 0; of
-   * any other in the same order 0, `maxval`, x, 0, x.
+   * Compares every value with a threshold (`cv::threshold`), in place if `dst` is `src`. For a value x above the threshold
+   * `"binary"` writes `maxval`, `"binary-inv"` 0, `"trunc"` the threshold, `"tozero"` x, and `"tozero-inv"` 0; for any other
+   * value, in the same order, 0, `maxval`, x, 0 and x.
    *
    * @param src u8, u16, i16, f32 or f64, any number of channels; one of u8 or u16 for `"otsu"`, of u8 for `"triangle"`
    * @param dst of the same size and type
-   * @param thresh of integers its whole part (floor) counts
-   * @param maxval rounded, and held within the range of the depth
+   * @param thresh the threshold, rounded down for integers
+   * @param maxval rounded, and clamped to the range of the depth
    * @returns the threshold that was used; with `search`, the one that OpenCV found
    *
    * @example

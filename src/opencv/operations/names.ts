@@ -1,13 +1,13 @@
-/** What OpenCV's names in C++ and Python begin with, and samepage's do not. */
+/** The prefixes of OpenCV's names in C++ and Python, which samepage's names lack. */
 const PREFIX = /^(?:cv::|cv2?\.)?([A-Z]+_)(\w+)$/;
 
-/** How many similar names are suggested at most. */
+/** The limit of suggested names. */
 const NEAR = 8;
 
-/** What is longer is not a name. */
+/** The limit of a name's length. */
 const LONGEST = 64;
 
-/** What to leave out of a name, where that makes it one of these: `COLOR_BGR2GRAY`, and `INTER_LINEAR_EXACT` too. */
+/** A hint to leave out a prefix, if the rest is one of these names: `COLOR_BGR2GRAY`, and `INTER_LINEAR_EXACT` too. */
 export function withoutPrefix(names: readonly string[], given: unknown): string | undefined {
   const [, prefix, rest] = typeof given === "string" ? PREFIX.exec(given) ?? [] : [];
   if (rest === undefined) return undefined;
@@ -15,7 +15,7 @@ export function withoutPrefix(names: readonly string[], given: unknown): string 
   return name === undefined ? undefined : `Leave ${prefix} out: "${name}".`;
 }
 
-/** Names that something may have been meant for, the nearest first: they contain it, or share half of their letters. */
+/** The names that a program may have meant, the nearest first: they contain its text, or share half of the letters. */
 export function namesNear(names: readonly string[], given: unknown): string[] {
   if (typeof given !== "string" || given === "" || given.length > LONGEST) return [];
   const meant = given.toLowerCase();
@@ -27,7 +27,7 @@ export function namesNear(names: readonly string[], given: unknown): string[] {
     .map(({ name }) => name);
 }
 
-/** How many letters have to be put in, left out or replaced (Levenshtein). */
+/** The number of letters to insert, delete or replace (Levenshtein). */
 function distanceBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (const [i, letter] of [...a].entries()) {

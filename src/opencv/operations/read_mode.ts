@@ -15,7 +15,7 @@ import {
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { flag, named } from "./values.ts";
 
-/** What an image file becomes. */
+/** The channels, depth and size that an image file is read with. @see {@link ImgcodecsOperations.imread} */
 export type ReadMode =
   | "color"
   | "grayscale"
@@ -42,7 +42,7 @@ const MODES: Readonly<Record<ReadMode, number>> = {
 
 /** Options of `cv.imread` and `cv.imdecode`. */
 export interface ReadOptions {
-  /** Leaves the image as it lies in the file, though its EXIF data say that it is to be turned; false by default. */
+  /** True to ignore the rotation in the file's EXIF data. False by default. */
   readonly ignoreOrientation?: boolean;
 }
 
@@ -52,6 +52,6 @@ const OPTIONS: Names<ReadOptions> = { ignoreOrientation: true };
 export function readFlags(mode: ReadMode, options: ReadOptions): number {
   const { ignoreOrientation = false } = optionsIn(options, OPTIONS);
   const code = named(MODES, mode, "mode");
-  // "unchanged" is -1, all flags at once, and turns nothing.
+  // "unchanged" is -1, all flags at once, and ignores the rotation already.
   return flag(ignoreOrientation, "ignoreOrientation") ? code | IMREAD_IGNORE_ORIENTATION : code;
 }

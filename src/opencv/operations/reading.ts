@@ -32,7 +32,7 @@ export function imdecode(
   return decoded(mats, "imdecode", `a buffer of ${bytes.length} bytes`, bytes, flags);
 }
 
-/** The bytes of a file that a program gave, not shared with another thread. @throws {ArgumentError} */
+/** The bytes of a file that a program passed. @throws {ArgumentError} for bytes that are shared with other threads. */
 function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
   const bytes = bytesIn(given, (what, hint) => wrong("buf", what, hint));
   if (bytes === undefined) throw wrong("buf", `expected a Uint8Array, got ${aKind(given)}.`);
@@ -44,11 +44,11 @@ function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
 
 /**
  * The image in the bytes of a file, as a tensor over OpenCV's own memory.
- * @param mats where the tensor belongs
+ * @param mats the tensor's target
  * @param fn the method that decodes, for messages
- * @param what what the bytes are, for messages
+ * @param what the name of the bytes, for messages
  * @throws {InteropError} on processors other than x86-64.
- * @throws {NativeCallError} if they are not an image, or only a part of one.
+ * @throws {NativeCallError} for bytes that are not an image or end early.
  */
 function decoded(mats: MatTarget, fn: string, what: string, bytes: Uint8Array<ArrayBuffer>, flags: number): OpenCVMat {
   assertReturning(fn);
@@ -70,7 +70,7 @@ function decoded(mats: MatTarget, fn: string, what: string, bytes: Uint8Array<Ar
   }
 }
 
-/** ffi/ knows only how x86-64 returns C++ objects. */
+/** Throws except on x86-64: ffi/ does not describe how other machines return C++ objects. */
 function assertReturning(fn: string): void {
   if (Deno.build.arch === "x86_64") return;
   throw new InteropError(`${fn} returns a C++ object, which samepage can take on x86-64 only.`, {

@@ -4,7 +4,7 @@ import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, MOST_INT, typeName } from "../type.ts";
 import { unfit } from "./image.ts";
 
-/** Each may take eight bytes, in one sum. */
+/** The limit of values in a row, because OpenCV counts the bytes of a row, up to eight a value, with an int. */
 const MOST_IN_ROW = 2 ** 28 - 1;
 
 export interface Result {

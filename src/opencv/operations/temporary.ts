@@ -4,7 +4,7 @@ import { fillMat } from "../header.ts";
 import type { MatShape } from "../shape.ts";
 import { giveSlot, takeSlot } from "../slots.ts";
 
-/** Calls `use` with an InputArray of a Mat over a typed array, whose elements lie side by side in two dimensions. */
+/** Calls `use` with an InputArray of a Mat of two dimensions over a typed array, without gaps. */
 export function withMat<R>(
   values: ArrayBufferView<ArrayBuffer>,
   { type, sizes: [rows, columns] }: Pick<MatShape, "type" | "sizes">,

@@ -13,14 +13,14 @@ import {
 
 const LISTED = 16;
 
-/** Returns a number that a program gave, if it is finite and within bounds. @throws {ArgumentError} otherwise. */
+/** Checks that a value is a finite number within bounds. @throws {ArgumentError} otherwise. */
 export function number(given: unknown, argument: string, least = -Infinity, most = Infinity): number {
   if (typeof given === "number" && Number.isFinite(given) && given >= least && given <= most) return given;
   const within = least === -Infinity ? "" : most === Infinity ? ` of at least ${least}` : ` from ${least} to ${most}`;
   throw wrong(argument, `expected a number${within}, got ${literal(given)}.`);
 }
 
-/** Returns a whole number that a program gave, if it is within bounds. @throws {ArgumentError} otherwise. */
+/** Checks that a value is a whole number within bounds. @throws {ArgumentError} otherwise. */
 export function int(given: unknown, argument: string, least: number, most: number): number {
   if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return given as number;
   throw wrong(argument, `expected a whole number from ${least} to ${most}, got ${literal(given)}.`);
@@ -31,7 +31,7 @@ export function flag(given: unknown, argument: string): boolean {
   throw wrong(argument, `expected true or false, got ${literal(given)}.`);
 }
 
-/** Returns a number that a program gave, if it is one of a few. @throws {ArgumentError} otherwise. */
+/** Checks that a value is one of several numbers. @throws {ArgumentError} otherwise. */
 export function oneOf(numbers: readonly number[], given: unknown, argument: string): number {
   if (numbers.includes(given as number)) return given as number;
   throw wrong(argument, `expected one of ${numbers.join(", ")}, got ${literal(given)}.`);
@@ -51,7 +51,7 @@ function nearest(names: readonly string[], given: unknown): string | undefined {
   return near.length === 0 ? undefined : `Near it: ${near.join(", ")}.`;
 }
 
-/** A value for each channel (`cv::Scalar`); a number is one for all of them. Those that are left out are 0. */
+/** A value for each channel (`cv::Scalar`), 0 if left out; or one number for all channels. */
 export type Scalar = number | readonly number[];
 
 export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuffer> {
@@ -72,7 +72,7 @@ export function sizeIn(given: Size, argument: string, least = 1, most: number = 
   return [int(width, `${argument}[0]`, least, most), int(height, `${argument}[1]`, least, most)];
 }
 
-/** A `cv::Size` as it is passed: two ints in one register. */
+/** A `cv::Size` as C++ passes it: two ints in one register. */
 export function packed([width, height]: Size): bigint {
   return BigInt(width) | BigInt(height) << 32n;
 }
@@ -106,5 +106,5 @@ export const BORDERS: Readonly<Record<Border, number>> = {
   "reflect-101": BORDER_REFLECT_101,
 };
 
-/** Operations do not read the memory around a Mat or UMat, which others own. */
+/** Operations do not read the memory around a Mat or UMat, because another holder may own it. */
 export const ISOLATED: number = BORDER_ISOLATED;

@@ -8,21 +8,21 @@ import {
 import { optionsIn } from "../../core/argument.ts";
 import { flag, int } from "./values.ts";
 
-/** Options of `cv.imwrite` and `cv.imencode`; a format takes no notice of those of others. */
+/** Options of `cv.imwrite` and `cv.imencode`; a format ignores those of others. */
 export interface WriteOptions {
   /** 0 to 100; 95 by default. */
   readonly jpegQuality?: number;
-  /** Coarse first, then finer; false by default. */
+  /** True for a progressive JPEG; false by default. */
   readonly jpegProgressive?: boolean;
-  /** Smaller and slower; false by default. */
+  /** True for a smaller file, which takes longer; false by default. */
   readonly jpegOptimize?: boolean;
-  /** 0 (fast) to 9 (small); 1 by default. Nothing is lost by it. */
+  /** 0 (fast) to 9 (small); 1 by default. Always lossless. */
   readonly pngCompression?: number;
-  /** 1 to 100; above 100, and by default, nothing is lost. */
+  /** 1 to 100; lossless above 100, and by default. */
   readonly webpQuality?: number;
 }
 
-/** How each is checked, and its number in OpenCV (ImwriteFlags). */
+/** The check of each option, and its number in OpenCV (ImwriteFlags). */
 const PARAMS: {
   readonly [O in keyof WriteOptions]-?: readonly [number, (given: unknown, argument: string) => number];
 } = {

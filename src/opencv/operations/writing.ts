@@ -26,7 +26,7 @@ export function imencode(
 interface Written {
   readonly fn: string;
   readonly img: OpenCVTensor;
-  /** A path, or only its ending, which says the format. */
+  /** A path, or only its ending, which determines the format. */
   readonly name: string;
   readonly argument: string;
 }
@@ -45,10 +45,10 @@ function encoded(cv: OpenCVBase, written: Written, options: WriteOptions): Uint8
   });
 }
 
-/** What goes into an image file: grey, BGR or BGRA. A format that lacks the depth gets 8 bits. */
+/** The images that can be written: grey, BGR or BGRA. A format that lacks the depth gets 8 bits. */
 const WRITTEN = { dtypes: ["u8", "u16", "f32"], channels: [1, 3, 4] } as const satisfies Accepted;
 
-/** Formats that do not take all of it. */
+/** Formats with fewer numbers of channels. */
 const CHANNELS: ReadonlyMap<string, readonly number[]> = new Map([
   [".pbm", [1]],
   [".pgm", [1]],
@@ -60,9 +60,9 @@ const CHANNELS: ReadonlyMap<string, readonly number[]> = new Map([
 ]);
 
 /**
- * Checks what is to be written, and returns the ending that says the format.
- * @throws {ArgumentError} where OpenCV writes no files with that ending.
- * @throws {LayoutError} where the format cannot hold the image.
+ * Checks an image and its format, and returns the ending.
+ * @throws {ArgumentError} if OpenCV writes no files with that ending.
+ * @throws {LayoutError} if the format cannot hold the image.
  */
 function formatOf({ fn, img, name, argument }: Written): string {
   const [ending] = /\.[a-z\d]+$/i.exec(pathIn(name, argument)) ?? [];

@@ -18,17 +18,17 @@ import type { UMatTarget } from "./target.ts";
 
 /** A header over a buffer. */
 export interface UMatOver {
-  /** Where it lies. */
+  /** Its slot. */
   readonly slot: Slot;
   /** Its description of the elements. */
   readonly shape: MatShape;
-  /** The UMatData that it leads to. */
+  /** Its UMatData. */
   readonly u: Address;
 }
 
 /** A UMat to be made over a buffer. */
 export interface UMatInit {
-  /** Where its elements lie, counted from `buffer.offset`. */
+  /** The layout of its elements, from `buffer.offset`. */
   readonly at: Layout;
   /** The buffer. */
   readonly buffer: UMatBuffer;
@@ -38,14 +38,14 @@ export interface UMatInit {
 
 const DATA = UMatData.fields;
 
-/** How long OpenCV's own threads may take to let go of a UMat whose work is done, in milliseconds. */
+/** The time that OpenCV's own threads may take to release a UMat whose work is over, in milliseconds. */
 const LET_GO_MS = 1000;
 
 /**
- * A UMat over a buffer that OpenCV does not own; its end goes on the undo list. It is made like convertFromBuffer does,
- * but without a native call, and with the offset and the row step that convertFromBuffer of OpenCV 4.6 ignores.
+ * A UMat over a buffer that OpenCV does not own, which `undo` ends. It is made as by convertFromBuffer, but without a native
+ * call, and with the offset and the row step that convertFromBuffer of OpenCV 4.6 ignores.
  * @param grants the grants to keep for good if OpenCV does not release the buffer
- * @throws {LayoutError} where OpenCV cannot have that layout.
+ * @throws {LayoutError} if OpenCV cannot have that layout.
  */
 export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
   const { at, buffer } = init;
@@ -58,7 +58,7 @@ export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Gr
   return { slot, shape, u: slot.data };
 }
 
-/** A UMat of a part of another one: they share the UMatData, as any two UMats over one buffer do. */
+/** A UMat of a part of another one. They share the UMatData, as any two UMats over one buffer do. */
 export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: Undo): UMatOver {
   const { at, buffer, name } = init;
   const shape = fitted(target, at, buffer);
@@ -73,7 +73,7 @@ export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: U
   return { slot, shape, u };
 }
 
-/** One more header over the buffer of a UMat: its taker destructs the UMat, and gives the slot back. */
+/** One more header over the buffer of a UMat. The caller has to destruct the UMat and return the slot. */
 export function partOf(of: Slot, shape: MatShape, offset: number): Slot {
   return filledSlot((slot) => {
     core().UMat_copy(slot.header, of.header);
@@ -92,7 +92,7 @@ function fitted(target: UMatTarget, at: Layout, { offset }: UMatBuffer): MatShap
   return shape;
 }
 
-/** The buffer, with two owners in OpenCV's count: the header and samepage. So OpenCV never releases it itself. */
+/** Writes the UMatData with two owners in OpenCV's count, the header and samepage, so that OpenCV never releases the buffer. */
 function writeData(slot: Slot, handle: Address, byteLength: number): void {
   const allocator = openCLAllocator();
   writeUMatData(viewOf(slot), AT.data, {
@@ -120,7 +120,7 @@ function openCLAllocator(): Address {
   return allocator ??= core().ocl_getOpenCLAllocator();
 }
 
-/** The slot is given back, unless OpenCV has put a buffer of its own into it: then that is a tensor from now on. */
+/** Returns the slot, unless OpenCV has put a buffer of its own into the header: then the header becomes a tensor. */
 function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, grants: readonly Grant[]): void {
   const u = umatDataIn(slot);
   const isOurs = u === slot.data;
@@ -136,7 +136,7 @@ function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, gra
   giveSlot(slot);
 }
 
-/** OpenCV's kernels hold their UMats until a thread of the driver has reported that they are done. */
+/** Waits for OpenCV's kernels to release the UMat, which they do once a thread of the driver has reported their end. */
 function letGo(slot: Slot, owners: number): boolean {
   if (isLetGo(slot, owners)) return true;
   const until = performance.now() + LET_GO_MS;
@@ -154,7 +154,7 @@ function isLetGo(slot: Slot, owners: number): boolean {
     viewOf(slot).getInt32(AT.data + refcount.offset, true) === 0;
 }
 
-/** Where the driver does not map a buffer, OpenCV works on a copy of its own, and keeps the memory. */
+/** Frees the copy that OpenCV works on if the driver does not map a buffer, and which it keeps. */
 function freeHostCopy(slot: Slot): void {
   const flags = viewOf(slot).getUint32(AT.data + DATA.flags.offset, true);
   if ((flags & UMAT_DATA_COPY_ON_MAP) === 0) return;

@@ -15,7 +15,7 @@ import { currentContext } from "../thread_state.ts";
 import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
 import type { UMatTarget } from "./target.ts";
 
-/** One more owner of the buffer, which OpenCV counts. Tensors over one `cl_mem` are peers. Takes the slot over. */
+/** A tensor as one more owner of the buffer in OpenCV's count. Tensors over one `cl_mem` are peers. Takes over the slot. */
 function ownUMat(
   target: UMatTarget,
   slot: Slot,
@@ -86,14 +86,14 @@ function ownedIn(target: UMatTarget, slot: Slot, clContext: bigint, access?: Acc
   }
 }
 
-/** An OpenCV buffer as a whole: a tensor that maps it on to the host makes the views of it. */
+/** The block of an OpenCV buffer. Only a map to the host makes views of it. */
 function blockOf(slot: Slot, execution: Execution | undefined): Block {
   const byteLength = Number(readUMatData(viewAt(umatDataIn(slot), UMatData.size), 0).size);
   const free = (fate: Fate) => fate === "unused" ? endHeader(slot, execution) : undefined;
   return { kind: "opencv.umat", byteLength, free };
 }
 
-/** OpenCV's result in a slot, as a tensor of its own; released, and undefined, if its context has ended. */
+/** OpenCV's result in a slot, as a tensor. If its context has ended, the result is released, and this returns undefined. */
 export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution }: UMatBuffer): OpenCVUMat | undefined {
   if (target.context.resource.state !== "live" || (execution !== undefined && !execution.live)) {
     endHeader(slot, execution);
@@ -108,13 +108,13 @@ export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution 
   }
 }
 
-/** One owner less of the buffer; the slot is given back. */
+/** Removes an owner of the buffer, and returns the slot. */
 export function endHeader(slot: Slot, execution: Execution | undefined): void {
   within(execution, () => core().UMat_destruct(slot.header));
   giveSlot(slot);
 }
 
-/** OpenCV's own state, where there is no other, or that one has ended. */
+/** Calls OpenCV with a state; with OpenCV's own if there is none, or it has ended. */
 function within<R>(execution: Execution | undefined, call: () => R): R {
   return execution?.live ? execution.run(call) : call();
 }

@@ -17,7 +17,7 @@ import { OpenCVUMat, type UMatBuffer, type UMatPlace } from "../umat.ts";
 import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
 import { attachedUMat, createdUMat, resultIn } from "./own.ts";
 
-/** The UMat for {@link UMatTarget.create}: OpenCV chooses where its rows begin. */
+/** The UMat for {@link UMatTarget.create}. OpenCV chooses the step of its rows. */
 export type UMatShape = Pick<LayoutInit, "shape" | "dtype">;
 
 const NAMES: Names<UMatShape> = { shape: true, dtype: true };
@@ -26,14 +26,14 @@ const NAMES: Names<UMatShape> = { shape: true, dtype: true };
 export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
   /** The kind of memory. */
   readonly kind = "opencv.umat";
-  /** A frame becomes a UMat a plane. Its edges are written by hand. */
+  /** A frame becomes one UMat for each plane. Its edges are not made from ports. */
   readonly ports: Memory<OpenCVUMat> = { exports: [], imports: [], byPlane: true };
   /** True for its tensors. */
   is(value: Mapped): value is OpenCVUMat {
     return value instanceof OpenCVUMat && value.target === this;
   }
 
-  /** Returns a layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot have it. For mappers. */
+  /** OpenCV's description of a layout `offset` bytes into a buffer, or why OpenCV cannot have it. For mappers. */
   fit(at: Layout, offset: number): MatShape | Unfit {
     const end = offset + at.byteLength;
     if (end > MOST_INT) {
@@ -48,7 +48,7 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
     };
   }
 
-  /** Fills a header in over a buffer, for mappers; its end goes on the undo list. @throws {LayoutError} */
+  /** Fills in a header over a buffer, until `undo` runs. For mappers. @throws {LayoutError} if OpenCV cannot have the layout. */
   over(init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
     return umatOver(this, init, grants, undo);
   }
@@ -60,13 +60,13 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
 
   /** Makes the tensor of a UMat over a buffer, for mappers. */
   tensor(resource: Resource, at: Layout, over: UMatOver & UMatPlace, parent: Mapped): OpenCVUMat {
-    const { slot, shape, u, buffer, address } = over; // a spread would take as long as all else here
+    const { slot, shape, u, buffer, address } = over; // no spread, which would take as long as everything else here
     return new OpenCVUMat({ target: this, resource, layout: at, parent, slot, shape, u, buffer, address });
   }
 
   /**
-   * A UMat with memory of its own, which OpenCV allocates on the device that it uses in this thread (`cv.openCLContext`).
-   * Its elements are not set. To use it by an OpenCL context of your own, map `cl.allocate(…)` to `cv.umat` instead.
+   * A new uninitialised UMat, which OpenCV allocates on the device that it uses in this thread (`cv.openCLContext`). To use an
+   * OpenCL context of your own, map `cl.allocate(…)` to `cv.umat` instead.
    *
    * @throws {ArgumentError} if OpenCV uses no OpenCL in this thread.
    * @throws {LayoutError} for a shape or dtype that OpenCV does not have.
@@ -90,15 +90,14 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
    * Attaches to a foreign `cv::UMat` made in the OpenCL context that OpenCV uses in this thread (`cv.openCLContext`).
    * OpenCV's queue is finished first.
    *
-   * The header is copied during the call, as `cv::UMat(const UMat &)` does, and may go away afterwards; its maker still
-   * deletes it. The buffer stays: OpenCV counts the tensor as one more owner of it. A UMat that samepage made by a map
-   * cannot be attached to.
+   * The header is copied during the call, as `cv::UMat(const UMat &)` does, and may be deleted afterwards, by its maker. The
+   * buffer stays: OpenCV counts the tensor as one more owner. A UMat that samepage made by a map cannot be attached to.
    *
-   * The other way, a native function with a parameter `cv::UMat *` takes `umat.handle`: a bigint for `"u64"`, and for
-   * `"pointer"` `Deno.UnsafePointer.create(umat.handle)`.
+   * In the other direction, a native function with a parameter `cv::UMat *` takes `umat.handle`: a bigint for `"u64"`, and
+   * `Deno.UnsafePointer.create(umat.handle)` for `"pointer"`.
    *
    * @param handle the address of a live `cv::UMat`, as a bigint or a Deno pointer. The header is probed, but if another
-   * thread frees it meanwhile, the process ends
+   * thread frees it meanwhile, the process crashes
    * @throws {ArgumentError} if there is no UMat, an empty one, or one without a `cl_mem`.
    *
    * @example
@@ -119,7 +118,7 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
   }
 }
 
-/** OpenCV's filters count where a UMat begins in rows and pixels of its own (locateROI), and would begin at another one. */
+/** Refuses an offset that is no multiple of steps and pixels: OpenCV's filters derive one from it (locateROI), and round. */
 function onGrid(shape: MatShape | Unfit, offset: number): MatShape | Unfit {
   if ("problem" in shape) return shape;
   const { steps } = shape;

@@ -3,8 +3,8 @@ import { UCS_ERR_TIMED_OUT, UCS_INPROGRESS } from "../../../ffi/ucx/errors.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY, type Look, NO_FDS } from "../../channel/packet.ts";
 import { Changes } from "../../channel/ring/changes.ts";
-import type { Link } from "../../channel/ring/link.ts";
-import { isEnd } from "../../channel/ring/notice.ts";
+import type { Fetch, Link } from "../../channel/ring/link.ts";
+import { isEnd, NOTICE_BYTES } from "../../channel/ring/notice.ts";
 import { NativeCallError } from "../../core/errors.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
@@ -13,14 +13,20 @@ import type { Readiness } from "../../core/native/poller.ts";
 import { codeIn, Endpoint, PLAIN } from "../endpoint.ts";
 import { ucp, ucxError } from "../library.ts";
 import type { Advancing, UcpWorker } from "../worker.ts";
-import { type Bytes, Messages, type Place, placeFor, reuse } from "./messages.ts";
+import { type Bytes, type MessagePlace, Messages, type Place, placeFor, reuse } from "./messages.ts";
 import type { Stream } from "./stream.ts";
 
 /** Frames of at most this many bytes come inside their notices; larger ones are messages of their own. */
 const MOST_INSIDE = 16_384;
 
-/** A notice has 24 bytes; what is known of a frame follows them, and then the frame. */
-export const LONGEST_NOTICE: number = 24 + LONGEST_BODY + MOST_INSIDE;
+/** What is known of a frame follows its notice, and then the frame. */
+export const LONGEST_NOTICE: number = NOTICE_BYTES + LONGEST_BODY + MOST_INSIDE;
+
+/** Releases that go in one message have so many bytes at most. */
+const MOST_TOGETHER = 64 * NOTICE_BYTES;
+
+/** So many messages that were not taken keep the places to which they came. The others are copied: most are short. */
+const MOST_KEPT = 8;
 
 /** How often each side lets the other know that it is there, in a timeout. */
 const BEATS = 4;
@@ -29,8 +35,6 @@ const BEAT = new Uint8Array(); // as a message: four bytes of zeros
 
 /** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
 const VERDICT_MS = 1_000;
-
-const NOTHING: Bytes = new Uint8Array();
 
 /** The tags of messages, as one side sees them. Only the two sides know them. */
 export interface Tags {
@@ -54,6 +58,14 @@ export interface LinkInit {
   readonly sent?: readonly Place[];
   /** The places for frames that this side gets; none for a writer. */
   readonly places?: readonly Place[];
+  /** How many releases a reader sends at a time, because the writer has other frames to fill meanwhile; 1 if left out. */
+  readonly together?: number;
+}
+
+/** A message that has come. */
+interface Arrived {
+  readonly into: MessagePlace;
+  readonly length: number;
 }
 
 /** A call that goes on in UCX. */
@@ -74,22 +86,26 @@ interface Awaited {
  * the other side has a place for them. The stream shows that it has ended: over that, both sides send a few signs of
  * life in each timeout.
  */
-export class UcxLink implements Link, Advancing {
+export class UcxLink implements Link, Fetch, Advancing {
   readonly resource: Resource;
   readonly who: string;
   readonly #init: LinkInit;
   readonly #endpoint: Endpoint;
-  readonly #notices: Messages;
-  readonly #frames: Messages;
+  readonly #notices: Messages<MessagePlace>;
+  readonly #frames: Messages<Place>;
   #flights: Flight[] = [];
   /** What this side has released. It is said when UCX is asked for more: what the program does with a frame comes first. */
-  readonly #unsent: Bytes[] = [];
+  #unsent: MessagePlace | undefined;
+  /** How many bytes that is. */
+  #owed = 0;
   /** The next turn of the event loop, where it is waited for. */
   #next: Promise<void> | undefined;
-  readonly #inbox: Bytes[] = [];
+  readonly #inbox: Arrived[] = [];
   readonly #changes: Changes = new Changes();
-  /** The frame in the notice that was taken last. */
-  #inside: Bytes = NOTHING;
+  /** The message that is being taken, or has the frame of the notice that was taken last. */
+  #taken: Arrived | undefined;
+  /** How many of its bytes were taken. */
+  #at = 0;
   #awaited: Awaited | undefined;
   /** Where the bytes of the next frames go, in order. */
   #places: readonly Place[] = [];
@@ -158,15 +174,35 @@ export class UcxLink implements Link, Advancing {
 
   take<T>(look: Look<T>): T | "later" | "ended" {
     this.resource.assertLive();
-    if (this.#inbox.length === 0) this.#init.worker.ask();
+    if (!this.#hasMore && this.#inbox.length === 0) this.#init.worker.ask();
     if (this.#hasEnded) return "ended"; // what was announced and not brought has gone with it
     if (this.#failure !== undefined) throw this.#failure;
-    const message = this.#inbox.shift();
-    if (message === undefined) return "later";
-    const length = message.length - inside(this.#init.places?.[0]).length;
-    if (length < 0) throw badMessage("notice", `there is no frame in its ${message.length} bytes.`);
-    this.#inside = message.subarray(length);
-    return look(new DataView(message.buffer, 0, length), length, NO_FDS);
+    if (!this.#hasMore && !this.#open(this.#inbox.shift())) return "later";
+    const { into: { bytes, data }, length } = this.#taken!;
+    const at = this.#at;
+    const rest = length - at;
+    const own = this.#isReader ? rest - insideOf(this.#init.places![0]) : Math.min(rest, NOTICE_BYTES);
+    if (own < 0) throw badMessage("notice", `there is no frame in its ${length} bytes.`);
+    this.#at += own;
+    return look(at === 0 ? data : new DataView(bytes.buffer, at), own, NO_FDS);
+  }
+
+  /** Begins with the next message, if there is one. */
+  #open(message: Arrived | undefined): boolean {
+    if (message === undefined) return false;
+    if (this.#taken !== undefined) reuse(this.#taken.into);
+    this.#taken = message;
+    this.#at = 0;
+    return true;
+  }
+
+  /** True while there are notices in the message that is being taken: only readers' releases come several at a time. */
+  get #hasMore(): boolean {
+    return !this.#isReader && this.#taken !== undefined && this.#at < this.#taken.length;
+  }
+
+  get #isReader(): boolean {
+    return this.#init.places !== undefined;
   }
 
   async ready(readiness: Readiness, signal: AbortSignal | undefined): Promise<void> {
@@ -176,9 +212,16 @@ export class UcxLink implements Link, Advancing {
   sendNow(bytes: Uint8Array, published?: number): boolean {
     this.resource.assertLive();
     if (published !== undefined) this.#notify(bytes, this.#init.sent?.[published]);
-    else this.#unsent.push(bytes.slice());
-    if (this.#unsent.length > 0) this.#next ??= this.#catchUpLater();
+    else this.#owe(bytes);
     return true;
+  }
+
+  #owe(bytes: Uint8Array): void {
+    if (this.#owed + bytes.length > MOST_TOGETHER) this.#catchUp();
+    const place = this.#unsent ??= placeFor(bytes.length);
+    place.bytes.set(bytes, this.#owed);
+    this.#owed += bytes.length;
+    this.#next ??= this.#catchUpLater();
   }
 
   async #catchUpLater(): Promise<void> {
@@ -189,22 +232,35 @@ export class UcxLink implements Link, Advancing {
 
   /** Sends the notices that could wait. */
   #catchUp(): void {
-    for (const bytes of this.#unsent.splice(0)) this.#notify(bytes, undefined);
+    const place = this.#unsent;
+    if (place === undefined) return;
+    const length = this.#owed;
+    this.#unsent = undefined;
+    this.#owed = 0;
+    this.#send(place, length, this.#init.tags.sends, place);
   }
 
   #notify(bytes: Uint8Array, whole: Place | undefined): void {
-    const frame = inside(whole);
-    const length = bytes.length + frame.length;
-    const place = placeFor(length);
+    const inside = insideOf(whole);
+    const place = placeFor(bytes.length + inside);
     place.bytes.set(bytes);
-    place.bytes.set(frame, bytes.length);
-    this.#send(place, length, this.#init.tags.sends, () => reuse(place));
-    if (whole !== undefined && frame.length === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
+    if (inside > 0) place.bytes.set(whole!.bytes, bytes.length);
+    this.#send(place, bytes.length + inside, this.#init.tags.sends, place);
+    if (whole !== undefined && inside === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
     this.#said++;
   }
 
   async send(bytes: Uint8Array): Promise<void> {
     await Promise.resolve(this.sendNow(bytes));
+  }
+
+  /** Puts the frame that came inside the last notice to a place. Returns false if its bytes come by themselves. */
+  unpack(index: number): boolean {
+    const place = this.#init.places![index];
+    if (insideOf(place) === 0) return false;
+    const { into, length } = this.#taken!;
+    place.bytes.set(into.bytes.subarray(length - place.bytes.length, length));
+    return true;
   }
 
   /**
@@ -215,11 +271,6 @@ export class UcxLink implements Link, Advancing {
    */
   async bring(indexes: readonly number[], signal: AbortSignal | undefined): Promise<boolean> {
     const places = indexes.map((index) => this.#init.places![index]);
-    const [into] = places;
-    if (inside(into).length > 0) {
-      into.bytes.set(this.#inside);
-      return true;
-    }
     const awaited = this.#awaited ??= { since: performance.now(), hasCome: false };
     this.#places = awaited.hasCome ? places.slice(1) : places;
     const isOver = () => awaited.hasCome || this.#isReady("hang-up") || signal?.aborted === true;
@@ -242,15 +293,14 @@ export class UcxLink implements Link, Advancing {
   /** Takes what has come, and ends what is over. */
   look(): void {
     this.#hasLanded();
-    if (this.#unsent.length > 0) this.#catchUp();
+    if (this.#owed >= (this.#init.together ?? 1) * NOTICE_BYTES) this.#catchUp();
     try {
       for (;;) {
         this.#notices.begin(placeForNotice);
         const notice = this.#notices.next();
         if (notice === undefined) break;
-        this.#heardOf++;
-        this.#inbox.push(notice.into.bytes.slice(0, notice.length));
-        reuse(notice.into);
+        this.#heardOf += this.#isReader ? 1 : notice.length / NOTICE_BYTES;
+        this.#inbox.push(this.#inbox.length < MOST_KEPT ? notice : copied(notice));
         this.#changes.wake();
       }
       if (this.#isLost) return;
@@ -277,9 +327,11 @@ export class UcxLink implements Link, Advancing {
   }
 
   /** The place must stay as it is until UCX has sent it. */
-  #send({ address, param }: Place, length: number, tag: bigint, land: () => void = () => {}): void {
-    const { handle } = this.#endpoint;
-    this.#fly("ucp_tag_send_nbx", ucp().ucp_tag_send_nbx(handle, address, BigInt(length), tag, param), land);
+  #send({ address, param }: Place, length: number, tag: bigint, spare?: MessagePlace): void {
+    const request = ucp().ucp_tag_send_nbx(this.#endpoint.handle, address, BigInt(length), tag, param);
+    if (request === NULL) {
+      if (spare !== undefined) reuse(spare);
+    } else this.#fly("ucp_tag_send_nbx", request, () => spare && reuse(spare));
   }
 
   /** Keeps what a call has begun, and calls `land` once that is over. */
@@ -306,7 +358,8 @@ export class UcxLink implements Link, Advancing {
   }
 
   #isReady(readiness: Readiness): boolean {
-    return this.#failure !== undefined || this.#hasEnded || (readiness === "read" && this.#inbox.length > 0);
+    return this.#failure !== undefined || this.#hasEnded ||
+      (readiness === "read" && (this.#hasMore || this.#inbox.length > 0));
   }
 
   /** UCX has lost the other side: it is a failure unless the stream says, a moment later, that the other side has ended. */
@@ -365,11 +418,18 @@ export class UcxLink implements Link, Advancing {
   }
 }
 
-/** The part of a frame that comes inside its notice: all of it or nothing. */
-function inside(frame: Place | undefined): Bytes {
-  return frame !== undefined && frame.bytes.length <= MOST_INSIDE ? frame.bytes : NOTHING;
+/** How many bytes of a frame come inside its notice: all of them, or none. */
+function insideOf(frame: Place | undefined): number {
+  return frame === undefined || frame.bytes.length > MOST_INSIDE ? 0 : frame.bytes.length;
 }
 
-function placeForNotice(length: number): Place {
+/** The same message, and no more. */
+function copied({ into, length }: Arrived): Arrived {
+  const bytes = into.bytes.slice(0, length);
+  reuse(into);
+  return { into: { ...into, bytes, data: new DataView(bytes.buffer) }, length };
+}
+
+function placeForNotice(length: number): MessagePlace {
   return placeFor(Math.min(length, LONGEST_NOTICE));
 }

@@ -20,18 +20,23 @@ export interface Place {
 /** Most messages are at most this long; their places are used again. */
 const SPARE_BYTES = 20_480;
 const MOST_SPARES = 16;
-const spares: Place[] = [];
+const spares: MessagePlace[] = [];
+
+/** A place of JavaScript's own. To make a view or a buffer for each message takes longer than to send it. */
+export interface MessagePlace extends Place {
+  readonly data: DataView<ArrayBuffer>;
+}
 
 /** A place for a message of up to so many bytes, or more. */
-export function placeFor(length: number): Place {
+export function placeFor(length: number): MessagePlace {
   const spare = length <= SPARE_BYTES ? spares.pop() : undefined;
   if (spare !== undefined) return spare;
   const bytes = new Uint8Array(new ArrayBuffer(Math.max(length, SPARE_BYTES)));
-  return { bytes, address: addressOf(bytes, API), param: PLAIN };
+  return { bytes, data: new DataView(bytes.buffer), address: addressOf(bytes, API), param: PLAIN };
 }
 
 /** Keeps a place for later messages. Neither UCX nor its caller may still use it. */
-export function reuse(place: Place): void {
+export function reuse(place: MessagePlace): void {
   if (place.bytes.length === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
 }
 
@@ -40,8 +45,8 @@ const EXACTLY = 2n ** 64n - 1n;
 const info = new DataView(new ArrayBuffer(ucp_tag_recv_info_t.size));
 
 /** A message of so many bytes, on its way into memory of this side's. */
-interface Coming {
-  readonly into: Place;
+interface Coming<P extends Place> {
+  readonly into: P;
   readonly length: number;
   readonly request: Address;
 }
@@ -53,14 +58,14 @@ const NOWHERE: Place = { address: NULL, bytes: new Uint8Array(), param: PLAIN };
  * The messages that each worker ended last. The other side may send more for a moment. UCX keeps what is not received until
  * the worker's end, so the next end on that worker drops it.
  */
-const ended = new WeakMap<UcpWorker, readonly Messages[]>();
+const ended = new WeakMap<UcpWorker, readonly Messages<Place>[]>();
 const MOST_ENDED = 64;
 
 /** The messages of one tag, which come one at a time. UCX calls nothing back: they are asked for. */
-export class Messages {
+export class Messages<P extends Place> {
   readonly #worker: UcpWorker;
   readonly #tag: bigint;
-  #coming: Coming | undefined;
+  #coming: Coming<P> | undefined;
 
   constructor(worker: UcpWorker, tag: bigint) {
     this.#worker = worker;
@@ -71,7 +76,7 @@ export class Messages {
    * Has UCX bring the next one, if there is one and none is on its way. `placeOf` returns the place for a message of so
    * many bytes.
    */
-  begin(placeOf: (length: number) => Place): void {
+  begin(placeOf: (length: number) => P): void {
     this.#coming ??= this.#begin(placeOf);
   }
 
@@ -80,7 +85,7 @@ export class Messages {
    *
    * @throws {MessageError} if it is longer than its place.
    */
-  next(): Omit<Coming, "request"> | undefined {
+  next(): Omit<Coming<P>, "request"> | undefined {
     const coming = this.#coming;
     if (coming === undefined) return undefined;
     const code = codeOf(coming);
@@ -111,7 +116,7 @@ export class Messages {
     }
   }
 
-  #begin(placeOf: (length: number) => Place): Coming | undefined {
+  #begin<Q extends Place>(placeOf: (length: number) => Q): Coming<Q> | undefined {
     const { handle } = this.#worker;
     const message = ucp().ucp_tag_probe_nb(handle, this.#tag, EXACTLY, 1, info);
     if (message === 0n) return undefined;
@@ -123,7 +128,7 @@ export class Messages {
 }
 
 /** The message's state in UCX. Frees the request of one that is over. */
-function codeOf({ request }: Coming): number {
+function codeOf({ request }: Coming<Place>): number {
   const isRequest = request !== NULL && codeIn(request) === undefined;
   const code = isRequest ? ucp().ucp_request_check_status(request) : codeIn(request) ?? 0;
   if (isRequest && code !== UCS_INPROGRESS) ucp().ucp_request_free(request);

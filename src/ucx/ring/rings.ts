@@ -1,7 +1,7 @@
 import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
-import { type ChannelOptions, channelOptions, signalIn, type SignalOptions } from "../../channel/options.ts";
+import { type ChannelOptions, readerOptions, signalIn, type SignalOptions } from "../../channel/options.ts";
 import { beginningIn } from "../../channel/ring/beginning.ts";
 import type { Joined } from "../../channel/ring/link.ts";
 import { RingReader } from "../../channel/ring/reader.ts";
@@ -99,6 +99,7 @@ export class UcxRings extends Printed {
    * Joins the ring at an address. It gives the frames that are published from now on, in memory of this side's, for reading.
    *
    * @typeParam T what they are in the first of `contexts` that imports a memfd: `Frame<HostTensor>`
+   * @throws {ArgumentError} without a context for its frames.
    * @throws {NativeCallError} ECONNREFUSED or ENOENT if no writer listens there; UCS_ERR_TIMED_OUT if its writer says nothing;
    *     ECONNRESET if its writer ends meanwhile.
    * @throws {MessageError} if its writer does not know the secret, or what it says makes no sense.
@@ -107,7 +108,7 @@ export class UcxRings extends Printed {
     checks.assertText(address, "address");
     const { signal, ...channel } = optionsIn(options, OPEN);
     signalIn(signal);
-    const { targets } = channelOptions(channel);
+    const { targets } = readerOptions(channel);
     this.#owner.assertLive();
     signal?.throwIfAborted();
     const ending = new AbortController();
@@ -168,11 +169,11 @@ export class UcxRings extends Printed {
         throw badMessage("planes", "frames of one ring lie in several ways.");
       }
       const { tags } = hello;
-      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms };
+      const together = whenFull === "wait" ? Math.max(1, count >> 1) : 1;
+      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms, together };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
-      const fetch: Joined<T>["fetch"] = (places, signal) => link.bring(places, signal);
-      return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch };
+      return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch: link };
     }, undo);
     try {
       await joined.link.met(signal);

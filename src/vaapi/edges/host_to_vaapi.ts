@@ -21,7 +21,7 @@ import type { VaapiTensor } from "../tensor.ts";
 
 const EDGE = "host→vaapi";
 
-/** Host memory as a new surface with a copy of the pixels, which is copied back when the map ends. */
+/** Host memory as a new surface with a copy of the pixels, which are copied back when the map ends. */
 export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | Frame<VaapiTensor>> = {
   from: "host",
   to: "vaapi",

@@ -24,8 +24,8 @@ import type { VaapiTensor } from "../tensor.ts";
 const EDGE = "vaapi→host";
 
 /**
- * A surface as host memory, through an image derived from it: `alias` if the CPU provably sees the surface itself, else
- * `migrate`. If the driver derives none and copies are allowed, it is a copy (vaGetImage, vaPutImage).
+ * A surface as host memory, through an image derived from it: `alias` if an experiment proves that the CPU sees the surface
+ * itself, else `migrate`. If the driver derives no image and copies are allowed, it is a copy (vaGetImage, vaPutImage).
  */
 export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | Frame<HostTensor>> = {
   from: "vaapi",

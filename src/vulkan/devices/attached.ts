@@ -29,7 +29,7 @@ const HANDLES: Names<VulkanHandles> = {
   extensions: true,
 };
 
-/** It stays its owner's. @throws {ArgumentError} for an invalid handle, or a queue family that the device lacks. */
+/** The device stays its owner's. @throws {ArgumentError} for an invalid handle, or a queue family that the device lacks. */
 export function attachedDevice(handles: VulkanHandles): OpenDevice {
   const { queueFamily, extensions = [], ...given } = optionsIn(handles, HANDLES, "handles");
   const instance = checks.handleIn<VkInstance>(given.instance, "handles.instance");

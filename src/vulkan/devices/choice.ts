@@ -26,7 +26,7 @@ export interface PhysicalDevice {
   readonly facts: VulkanDevice;
 }
 
-/** The better ones first. */
+/** The best first. */
 const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual", "other", "cpu"];
 
 /** The best device that fits a choice. @throws {ArgumentError} if none does. */

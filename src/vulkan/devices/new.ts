@@ -10,7 +10,7 @@ import { OpenDevice, WANTED } from "../open_device.ts";
 import { pointers, struct } from "../struct.ts";
 import type { PhysicalDevice } from "./choice.ts";
 
-/** The most queues that are made: a family may have dozens. Further lines share a queue. */
+/** The limit of queues, because a family may have dozens. Further lines share a queue. */
 const MOST_QUEUES = 4;
 
 /** Makes a device with all extensions for sharing. @throws {InteropError} if the device has no compute queue. */

@@ -8,7 +8,7 @@ import type { OpenDevice } from "../open_device.ts";
 import { chain, room, type Struct, struct } from "../struct.ts";
 import type { VulkanFormat } from "./formats.ts";
 
-/** The order of an image's pixels in memory: the driver's own, rows one after the other, or that of a DRM format modifier. */
+/** The order of an image's pixels in memory: the driver's own, row by row, or a DRM format modifier. */
 export type Order = "optimal" | "linear" | bigint;
 
 /** What a device can do with images of a format, an order and a kind of handle. */
@@ -23,7 +23,7 @@ export interface ImageAbility extends MemoryAbility {
   readonly maxLayers: number;
 }
 
-/** The uses to try, the most first: all images can be copied, and shaders use them if the device can. */
+/** Every image can be copied. The uses to try, the most first, add those by shaders. */
 const COPIED = vk.VK_IMAGE_USAGE_TRANSFER_SRC_BIT | vk.VK_IMAGE_USAGE_TRANSFER_DST_BIT;
 const USAGES = [
   COPIED | vk.VK_IMAGE_USAGE_STORAGE_BIT | vk.VK_IMAGE_USAGE_SAMPLED_BIT,
@@ -49,7 +49,7 @@ export class ImageAbilities {
     this.#format = format;
   }
 
-  /** What such images can do, as memory of one kind of handle (0 for none); undefined if the device has none. */
+  /** The abilities of images in this order with memory of one kind of handle (0 for none); undefined if there are no such images. */
   of(order: Order, handleType: number): ImageAbility | undefined {
     const key = `${order} ${handleType}`;
     if (!this.#known.has(key)) this.#known.set(key, this.#ask(order, handleType));

@@ -8,16 +8,16 @@ import type { Tiling } from "./image_object.ts";
 
 /** The order of an image's pixels in memory. */
 export type VulkanTiling =
-  /** The driver's own, which is the fastest: only the same device knows it. */
+  /** The driver's own order, which is the fastest; only the same device knows it. */
   | "optimal"
   /** Row by row, as the driver lays them out. */
   | "linear"
-  /** One of these DRM format modifiers: the driver takes the best that it has. */
+  /** One of these DRM format modifiers: the driver chooses the best that it has. */
   | { readonly modifiers: readonly bigint[] };
 
 export interface Choice {
   readonly tiling: Tiling;
-  /** The kinds of handle that it can go out by: a bit of VkExternalMemoryHandleTypeFlagBits, or 0. */
+  /** The kinds of handle that it can be exported by: VkExternalMemoryHandleTypeFlagBits, or 0. */
   readonly handleTypes: number;
   readonly ability: ImageAbility;
 }
@@ -35,7 +35,7 @@ export const ONE_PICTURE = {
   remedy: "Make an image of each layer, or leave tiling and exportAs out.",
 } as const;
 
-/** Why no image of a target and an order can be shared by a kind of fd; undefined if some can. */
+/** Why images of a target in an order cannot be shared by a kind of fd; undefined if they can. */
 export function closedFor(
   { base: { openDevice: device, name }, abilities, format }: VulkanImageTarget,
   kind: ExportKind,

@@ -26,8 +26,8 @@ export interface Rows {
 }
 
 /**
- * The order of the pixels: the driver's own; rows one after the other, as the driver lays them out; that of a DRM format
- * modifier, of which the driver takes the best; or that of foreign memory, which is known.
+ * The order of the pixels: the driver's own; row by row, as the driver lays the rows out; the best of several DRM format
+ * modifiers; or the known order of foreign memory.
  */
 export type Tiling =
   | { readonly order: "optimal" | "linear" }
@@ -48,7 +48,7 @@ export interface ImageSpec extends PictureSize {
   readonly usage: number;
 }
 
-/** New or imported memory for an image; the memory is one image's alone where one of both asks for that. */
+/** New or imported memory for an image. */
 export interface ImageMemory {
   /** Where it comes from. */
   readonly origin: Extract<Origin, { readonly from: "new" | "fd" }>;
@@ -64,7 +64,7 @@ export interface ImageMemory {
 export interface ForeignImage {
   /** Where it comes from. */
   readonly origin: { readonly from: "foreign"; readonly image: VkImage; readonly layout: number };
-  /** The record that its library keeps, where it is used by turns. */
+  /** The record of whose turn it is, if its library keeps one. */
   readonly turns?: Turns | undefined;
 }
 
@@ -77,8 +77,8 @@ export function rangeOf({ layers = 1 }: ImageSpec) {
 }
 
 /**
- * A `VkImage` and its memory: what an image's tensor is made with. Its layout is VK_IMAGE_LAYOUT_GENERAL from the first
- * command that uses it, so that every API finds it so. For backends.
+ * A `VkImage` and its memory: the handle of an image's tensor. Its layout is VK_IMAGE_LAYOUT_GENERAL from the first command
+ * that uses it, as other APIs expect. For backends.
  */
 export class ImageObject extends SharedMemory {
   /** The `VkImage`. */
@@ -89,17 +89,20 @@ export class ImageObject extends SharedMemory {
   readonly info: MemoryInfo | undefined;
   /** Its format and uses. */
   readonly spec: ImageSpec;
-  /** The DRM format modifier that the pixels lie by; 0 for rows one after the other, undefined for an order unknown. */
+  /** The DRM format modifier of the pixels; 0 for row by row, undefined for an unknown order. */
   readonly modifier: bigint | undefined;
   /** The order of its pixels; undefined for another library's image. */
   readonly order: Order | undefined;
-  /** Where they lie in the memory, if that is known: not in the driver's own order. */
+  /** Where the rows lie in the memory; undefined for the driver's own order. */
   readonly rows: Rows | undefined;
   #layout: number;
   #turns: Turns | undefined;
   #view: VkImageView | undefined;
 
-  /** Makes the image, and takes or imports its memory; or uses another library's. An fd is the driver's only if this succeeds. */
+  /**
+   * Makes the image, and allocates or imports its memory; or uses another library's image. The driver takes over an fd only if
+   * this succeeds.
+   */
   constructor(device: OpenDevice, spec: ImageSpec, from: ImageMemory | ForeignImage) {
     super(device, from.origin);
     this.spec = spec;
@@ -151,12 +154,12 @@ export class ImageObject extends SharedMemory {
     return (this.spec.usage & vk.VK_IMAGE_USAGE_STORAGE_BIT) !== 0;
   }
 
-  /** The record of its use by turns with another library, where one uses it too. @see {@link SharedMemory} */
+  /** The record of whose turn it is, if another library uses the image too. @see {@link SharedMemory} */
   override get turns(): Turns | undefined {
     return this.#turns;
   }
 
-  /** Has another library use it too from now on: the record for that, and a semaphore that ends with the image. */
+  /** Lets another library use the image too: makes the record for that, with a semaphore that ends with the image. */
   takingTurns(): Turns {
     if (this.#turns !== undefined) return this.#turns;
     const semaphore = createSemaphore(this.device, "timeline-fd", this.undo);
@@ -166,13 +169,13 @@ export class ImageObject extends SharedMemory {
     return this.#turns = { semaphore, value: 0n, layout: this.#layout, access: 0 };
   }
 
-  /** The other library keeps that record, until the image ends. */
+  /** Uses the record that the other library keeps, until the image ends. */
   keepTurns(turns: Turns, release: () => void): void {
     this.#turns = turns;
     this.undo.push(release);
   }
 
-  /** The layout that it is in behind all commands so far. */
+  /** The image's layout after all commands so far. */
   get #current(): number {
     return this.#turns?.layout ?? this.#layout;
   }

@@ -22,7 +22,7 @@ interface Imaging extends VulkanBase {
 /** No family of queues. */
 const NONE = -1n;
 
-/** Pictures as FFmpeg has them in Vulkan: an image for each plane, with a semaphore and a layout that both read and write. */
+/** Pictures as FFmpeg's Vulkan frames: an image for each plane, with a semaphore and a layout that both sides read and write. */
 export function nativesOf(context: Imaging): Natives {
   let known: Known | undefined;
   return {
@@ -41,7 +41,7 @@ export function nativesOf(context: Imaging): Natives {
     pictureOf({ planes, info }) {
       const images = planes.map((plane, i) => imageIn(context, plane, info as ImageInfo, i));
       for (const image of images) image.takingTurns();
-      // All of them are Vulkan's from here on, in one layout, and what comes next waits for it.
+      // This command brings all images into one layout, and later commands wait for it.
       const taken = context.line.submitRaw({ fn: "vkQueueSubmit", call: (lane) => lane.run(images, () => {}) });
       for (const { resource } of planes) resource.usedBy(taken);
       return {
@@ -87,7 +87,7 @@ function targetOf(context: Imaging, { format }: ImageInfo, plane: number): Vulka
   return context.image(found.vulkan);
 }
 
-/** The image of a plane. @throws {ArgumentError} for a plane that is not one, or not one that other libraries would make. */
+/** The image of a plane. @throws {ArgumentError} for a plane that is no image, or an image that other libraries cannot use. */
 function imageIn(context: Imaging, plane: Frame["planes"][number], info: ImageInfo, i: number): ImageObject {
   const target = targetOf(context, info, i);
   const hint = `Map it to images: graph.map(frame.planes[${i}], vulkan.image("${target.format.vulkan}")).`;

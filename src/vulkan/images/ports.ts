@@ -18,8 +18,8 @@ import { VulkanImage } from "./tensor.ts";
 type Closed = Reason | undefined;
 
 /**
- * Rows of pixels by an opaque fd, which only Vulkan imports: over such images OpenCL and CUDA were seen to show wrong
- * pixels and no error, so `"opaque-fd"` itself is for images in the driver's own order.
+ * Rows of pixels by an opaque fd, which only Vulkan imports. OpenCL and CUDA show wrong pixels of such images and report no
+ * error, so `"opaque-fd"` itself is for images in the driver's own order.
  */
 const FD_OF_ROWS = "opaque-fd of rows";
 
@@ -32,7 +32,7 @@ function fdOf(kind: string): ExportKind {
 const SAMPLE_ROWS = 16;
 const SAMPLE_LAYERS = 4;
 
-/** The ports of images of one format, which share the images themselves. */
+/** The ports of images of one format. */
 export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
   const { line, staging } = target.base;
   const sample = (made: Omit<VulkanImageInit, "shape">, layers: number[], length: number, undo: Undo) => {
@@ -118,7 +118,7 @@ const ONLY_VULKAN = {
   remedy: 'Allocate it with { tiling: "optimal" }.',
 } as const;
 
-/** Refuses layers: a dma-buf holds one picture. */
+/** A dma-buf holds one picture. */
 function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { planes: [{ layout }] }: Described): Closed {
   if (pictureIn(layout.shape, elements)?.layers === undefined) return undefined;
   const expected = `expected ${described(elements)} for pixels of ${name}`;
@@ -128,7 +128,7 @@ function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { plane
   };
 }
 
-/** Refuses another format: a Vulkan image has exactly one. */
+/** A Vulkan image has exactly one format. */
 function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }], target }: Described): Closed {
   const other = (target as Partial<VulkanImageTarget>).kind === "vulkan.image"
     ? (target as VulkanImageTarget).format
@@ -150,7 +150,7 @@ function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }
 
 function exported(source: Mapped, kind: string): Exported<ImagePort> {
   const { grant, width, height, layers } = source as VulkanImage;
-  const object = objectOf(grant.allocation)!; // also where it has come back over the same memory
+  const object = objectOf(grant.allocation)!; // the original, even if the source is a re-import of the same memory
   const fd = fdOf(kind);
   const { size: byteLength, dedicated } = object.info!;
   const { offset, stride } = object.rows ?? { offset: 0, stride: 0 };

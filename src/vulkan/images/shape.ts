@@ -6,8 +6,8 @@ import type { ImageAbility } from "./abilities.ts";
 import { checks } from "../library.ts";
 
 /**
- * A shape as that of an image: `[height, width, channels]`, or `[layers, height, width, channels]` of one with layers. The
- * channels may be left out where a pixel is one element.
+ * The size and layout of an image from its shape: `[height, width, channels]`, or `[layers, height, width, channels]`. The
+ * channels may be left out if a pixel is one element.
  * @throws {LayoutError} for any other shape.
  */
 export function pixelsIn(shape: readonly number[], { name, dtype, elements }: PixelFormat): Layout & PictureSize {
@@ -24,7 +24,7 @@ export function described(elements: number, layers = ""): string {
 
 type Most = Pick<ImageAbility, "maxWidth" | "maxHeight" | "maxLayers">;
 
-/** Throws for more pixels or layers than a device's images have. @throws {LayoutError} */
+/** @throws {LayoutError} for more pixels or layers than the device's images have. */
 export function assertSize({ width, height, layers = 1 }: PictureSize, ability: Most, device: string): void {
   const { maxWidth, maxHeight, maxLayers } = ability;
   if (width > maxWidth || height > maxHeight) {

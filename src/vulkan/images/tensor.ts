@@ -6,8 +6,8 @@ import type { ImageObject } from "./image_object.ts";
 /**
  * An image: pixels that a shader reads and writes by coordinates. Its handle is an {@link ImageObject}.
  *
- * `layout` has no gaps: where the pixels lie in the device's memory is the driver's affair. `queue.read` and `queue.write`
- * bring them in that order.
+ * `layout` has no gaps. It is the order of the bytes that `queue.read` and `queue.write` copy: only the driver knows where the
+ * pixels lie in the device's memory.
  */
 export class VulkanImage extends Tensor<ImageObject> {
   /** The format of its pixels. */
@@ -25,12 +25,12 @@ export class VulkanImage extends Tensor<ImageObject> {
     return this.rawHandle.spec.height;
   }
 
-  /** The number of its layers; undefined for an image without, which is one picture. */
+  /** The number of its layers; undefined for an image without layers. */
   get layers(): number | undefined {
     return this.rawHandle.spec.layers;
   }
 
-  /** The DRM format modifier by which the pixels lie; 0 if row by row, undefined if only the driver knows. */
+  /** The DRM format modifier of the pixels; 0 for row by row, undefined if only the driver knows their order. */
   get modifier(): bigint | undefined {
     return this.rawHandle.modifier;
   }

@@ -11,7 +11,7 @@ import type { CudaRuleKind } from "../../../src/cuda/memory/rules/rule.ts";
 import { exported } from "./exporter.ts";
 
 /** Rows, columns, and all bytes of what the cells work on: whole pages. */
-export const HEIGHT = 64;
+const HEIGHT = 64;
 export const WIDTH = 128;
 export const BYTES = HEIGHT * WIDTH;
 

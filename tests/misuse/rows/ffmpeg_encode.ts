@@ -109,6 +109,10 @@ export default table(import.meta, {
     ...wrong("codec", /no encoder h265/, /ffmpeg -encoders/),
     fn: "avcodec_find_encoder_by_name",
   }),
+  "encode: by a codec's name": row("a.mkv", { codec: "h264" }, () => {}, {
+    ...wrong("codec", /no encoder h264/, /encodes h264 here: .*libx264/),
+    fn: "avcodec_find_encoder_by_name",
+  }),
   "encode: by a number": asked({ codec: 27 }, wrong("codec", /expected a string, got a number/)),
   "encode: a misspelt option": asked({ framerate: 25 }, {
     ...{ error: ArgumentError, api: "core", argument: "options", message: /unknown property framerate/ },
@@ -224,7 +228,7 @@ export default table(import.meta, {
     using sound = host.allocateFrame(info);
     using mapped = graph.map(sound, ffmpeg) as Frame<FFmpegTensor>;
     await out.write(mapped);
-  }, wrong("codec", /ffv1 encodes no audio/)),
+  }, wrong("codec", /ffv1 encodes no audio/, /audio: \{\}/)),
   "encode: a second kind of stream": row("a.mkv", { codec: "ffv1" }, async ({ ffmpeg, out, write }) => {
     await write(imageInfo({ format: "GRAY8", width: 16, height: 8 }));
     using graph = new MapperGraph([host, ffmpeg]);

@@ -171,11 +171,11 @@ export default table(import.meta, {
   }, wrong("hardware", /is on no device/, /^Open it on one: .*open\(\{ on/)),
   "a decoder on a device that is a context": row(
     ({ va, ffmpeg }) => ffmpeg.decode(PICTURE, { hardware: any(va) }),
-    wrong("hardware", /expected true, false or "required", got a VaapiContext/),
+    wrong("hardware", /expected true, false or "required", got a VaapiContext/, /open\(\{ on \}\)/),
   ),
   "a decoder on a device by a name": row(
     ({ ffmpeg }) => ffmpeg.decode(PICTURE, { hardware: any("vaapi") }),
-    wrong("hardware", /expected true, false or "required", got "vaapi"/),
+    wrong("hardware", /expected true, false or "required", got "vaapi"/, /open\(\{ on \}\)/),
   ),
   "a decoder on a device, into memory of the host's": row(
     ({ ffmpeg }) => ffmpeg.decode(PICTURE, { hardware: true, into: host }),

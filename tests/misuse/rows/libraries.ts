@@ -28,6 +28,7 @@ const LATIN1 = Uint8Array.of(0x2f, 0xe9, 0xff);
 /** A variable that is set to no text. */
 function noText(name: string, open: () => unknown): Row {
   return {
+    alone: true,
     flags: MAY_READ,
     run() {
       setEnvironment(name, LATIN1);
@@ -44,6 +45,7 @@ function noText(name: string, open: () => unknown): Row {
 /** A copy of the C library, changed. */
 function changed(change: (whole: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>, expected: Failure): Row {
   return {
+    alone: true,
     flags: ["--allow-all"],
     run() {
       const maps = Deno.readTextFileSync("/proc/self/maps");
@@ -115,6 +117,7 @@ export default table(import.meta, {
   "nine tenths of a library": cutOff(0.9, /it is cut off/),
   "a thousandth of a library": cutOff(0.001, /it is cut off/),
   "a pipe without a writer": {
+    alone: true,
     flags: ["--allow-all"],
     run() {
       const folder = Deno.makeTempDirSync();

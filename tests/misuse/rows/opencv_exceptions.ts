@@ -46,6 +46,7 @@ function start(count: number, task: { throws: boolean; turns: number }) {
 function terminated(throws: boolean): Row {
   return {
     opencl: true,
+    alone: true,
     flags,
     async run() {
       using v = vision();

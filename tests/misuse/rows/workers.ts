@@ -25,6 +25,7 @@ const flags = ["--allow-ffi", "--allow-read"]; // a Worker's module is read
 
 export default table(import.meta, {
   "terminated with live maps, pending events and a lend": {
+    alone: true,
     opencl: true,
     flags,
     async run() {
@@ -65,6 +66,7 @@ export default table(import.meta, {
     says: ["running", "true"],
   },
   "an error in the middle of a Worker's work": {
+    alone: true,
     opencl: true,
     flags,
     async run() {

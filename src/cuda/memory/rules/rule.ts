@@ -24,7 +24,7 @@ export type CudaOperation =
   | "export-dma-buf"
   | "share-opencl";
 
-/** The common part of all rules. */
+/** The field that all rules have. */
 export interface SourcedRule {
   /** Its source: `"003/table-1"`, `"002"`, or the CUDA function whose documentation has it. */
   readonly source: string;

@@ -10,7 +10,7 @@ export function byTheHost(rule: CudaRule): Rules<"host-read" | "host-write" | "h
   return { "host-read": rule, "host-write": rule, "host-view-while-a-kernel-runs": rule };
 }
 
-/** Memory that leaves neither the process nor CUDA, for one reason. */
+/** The rules of memory that other processes and APIs cannot import, for one reason. */
 export function notExported(
   reason: string,
   remedy: string,
@@ -39,7 +39,7 @@ export const NOT_REGISTERED: Rules<"register" | "unregister"> = {
 
 const USE_MANAGED = "Allocate it by cuda.managed.";
 
-/** Copies go by the address. Only managed memory moves. */
+/** The rules of all memory but managed: it is copied by its address, and does not move. */
 const EVERYWHERE = {
   copy: always("cudaMemcpyAsync"),
   prefetch: never("cuMemPrefetchAsync", "only managed memory can be prefetched", USE_MANAGED),

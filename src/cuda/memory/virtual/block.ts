@@ -11,7 +11,7 @@ import type { PhysicalMemory } from "./physical.ts";
 export interface VirtualBlock extends CudaBlock {
   /** The ordinals of its devices. */
   readonly ordinals: readonly number[];
-  /** Makes a new fd of all of it, which the caller owns; undefined if it was made without. */
+  /** Makes a new fd of the whole block, which the caller owns; undefined if it was made without an fd. */
   readonly duplicateFd: (() => number) | undefined;
 }
 
@@ -20,7 +20,7 @@ export function virtualBlockOf({ block }: Allocation): VirtualBlock | undefined 
 }
 
 /**
- * A block of the memory that `make` makes, mapped for a context and for others. It retains their devices' primary contexts
+ * A block of the memory that `make` returns, mapped for a context and for others. It retains their devices' primary contexts
  * until it is freed.
  * @param about the fields of the error if the driver does not map it
  */
@@ -50,7 +50,7 @@ export function virtualBlock(
       flags: [inDevice ? "CU_MEM_LOCATION_TYPE_DEVICE" : "CU_MEM_LOCATION_TYPE_HOST_NUMA"],
       duplicateFd,
       ...(inDevice ? { closed: CLOSED } : {}),
-      // An escaped view may be used for ever: then the memory must not be freed.
+      // An escaped view may be used for ever, so the memory is not freed then.
       free: (fate) => fate === "unused" ? undoAll(undo, "freeing virtual memory") : undefined,
     };
   });

@@ -15,8 +15,8 @@ import type { PhysicalMemory } from "./physical.ts";
 const out = new BigUint64Array(1);
 
 /**
- * Maps memory to an address (cuMemAddressReserve, cuMemMap) for reads and writes by devices, and by the host if it lies
- * there (cuMemSetAccess). The undo list unmaps it.
+ * Maps memory to an address (cuMemAddressReserve, cuMemMap) for reads and writes by devices, and by the host if it is host
+ * memory (cuMemSetAccess). `undo` unmaps it.
  * @param about the fields of the error if the driver does not map it
  */
 export function mapPhysical(

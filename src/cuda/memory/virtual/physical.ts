@@ -38,7 +38,7 @@ export interface PhysicalMemory {
   readonly handle: bigint;
   readonly location: CUmemLocation;
   readonly byteLength: number;
-  /** Makes a new fd of it, which the caller owns; undefined if it has none. */
+  /** Makes a new fd, which the caller owns; undefined for memory without an fd. */
   readonly duplicateFd: (() => number) | undefined;
 }
 
@@ -60,8 +60,8 @@ export function createPhysical(
 }
 
 /**
- * The memory of an fd of other code (cuMemImportFromShareableHandle); the fd stays the caller's. Its length is unknown:
- * `atLeast` bytes of it will be mapped, rounded up to its granularity.
+ * The memory of other code's fd (cuMemImportFromShareableHandle), which stays the caller's. The driver does not report its
+ * length: `atLeast` bytes will be mapped, rounded up to the granularity.
  */
 export function importPhysical(context: CudaPrimaryContext, fd: number, atLeast: number, undo: Undo): PhysicalMemory {
   const own = whereOpen(checks, "fd", fd, duplicateFd); // so that the driver never closes the caller's
@@ -118,7 +118,7 @@ function released(context: CudaPrimaryContext, handle: bigint, undo: Undo): bigi
   return handle;
 }
 
-/** Exports the handle once, and duplicates that fd: an export costs a millisecond, a duplicate nothing. */
+/** Exports the handle once, and duplicates that fd, because an export takes a millisecond. */
 function fdOf(context: CudaPrimaryContext, handle: bigint, undo: Undo): () => number {
   const kept: Undo = [];
   undo.push(() => undoAll(kept, "closing an fd"));

@@ -1,27 +1,78 @@
+/**
+ * Which codecs this FFmpeg has, and what they take.
+ *
+ * @module
+ */
 import { type Address, NULL } from "../../ffi/address.ts";
-import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
+import {
+  AV_CODEC_CAP_HARDWARE,
+  AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX,
+  AVMEDIA_TYPE_AUDIO,
+  AVMEDIA_TYPE_VIDEO,
+} from "../../ffi/avcodec59/constants.ts";
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { avutil, checks, coding, struct } from "./library.ts";
+import type { Structs } from "./versions.ts";
 
 /** What a stream is of. */
 export type Medium = "video" | "audio";
 
-const TYPES = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
+/** FFmpeg's numbers of those. */
+export const MEDIA_TYPES = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
+
+/** All decoders and encoders of this FFmpeg. */
+export function* codecs(): Generator<InMemory<Structs["AVCodec"]>> {
+  const place = new BigUint64Array(1);
+  for (;;) {
+    const address = coding().codec.av_codec_iterate(place);
+    if (address === NULL) return;
+    yield struct.at("AVCodec", address);
+  }
+}
+
+/**
+ * Returns FFmpeg's first decoder of a codec that works on a device of an API, once it has one; NULL if no decoder does. For
+ * AV1 that is not the decoder which FFmpeg takes by itself. Decoders that work on a device only, such as h264_cuvid, are left out:
+ * they end where it does not take a stream.
+ */
+export function decoderOn(api: number, codecId: number): Address {
+  const found = codecs().find(({ address, id, capabilities }) => {
+    const isDecoder = id === codecId && coding().codec.av_codec_is_decoder(address) !== 0;
+    return isDecoder && (capabilities & AV_CODEC_CAP_HARDWARE) === 0 && worksOn(address, api);
+  });
+  return found?.address ?? NULL;
+}
+
+function worksOn(decoder: Address, api: number): boolean {
+  for (let i = 0;; i++) {
+    const config = coding().codec.avcodec_get_hw_config(decoder, i);
+    if (config === NULL) return false;
+    const { methods, device_type } = struct.at("AVCodecHWConfig", config);
+    if (device_type === api && (methods & AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX) !== 0) return true;
+  }
+}
 
 /** @throws {ArgumentError} if this FFmpeg has none of that name. */
 export function encoderNamed(name: string): Address {
-  const encoder = coding().codec.avcodec_find_encoder_by_name(cString(name));
+  const { codec } = coding();
+  const encoder = codec.avcodec_find_encoder_by_name(cString(name));
   if (encoder !== NULL) return encoder;
-  const hint = "`ffmpeg -encoders` lists those there are.";
+  const known = [...codecs()].filter(({ address, id }) => {
+    return codec.av_codec_is_decoder(address) === 0 && textAt(codec.avcodec_get_name(id)) === name;
+  });
+  const hint = known.length === 0
+    ? "`ffmpeg -encoders` lists those there are."
+    : `What encodes ${name} here: ${known.map((encoder) => textAt(encoder.name)).join(", ")}.`;
   throw checks.wrong("codec", `this FFmpeg has no encoder ${shown(name)}.`, hint, "avcodec_find_encoder_by_name");
 }
 
 /** The default encoder of a file format. */
 export function encoderOf(format: Address, path: string, medium: Medium): Address {
   const { codec, format: { av_guess_codec } } = coding();
-  const id = av_guess_codec(format, null, cString(path), null, TYPES[medium]);
+  const id = av_guess_codec(format, null, cString(path), null, MEDIA_TYPES[medium]);
   const encoder = codec.avcodec_find_encoder(id);
   if (encoder !== NULL) return encoder;
   const why = `FFmpeg has no encoder of ${medium} that goes by itself with files like ${shown(path)}.`;
@@ -36,6 +87,7 @@ export function formatOf(path: string): Address {
 }
 
 const ENDING = "The end of the name says the format: .mkv, .mp4, .png.";
+const OTHER_MEDIUM = "Name an encoder of what you write; sound beside pictures is a stream of its own: { audio: {} }.";
 const MOST_CODECS = "Name another codec, or a file that ends in .mkv, which can have most.";
 
 /** Throws if an encoder does not take such frames, or the file format does not take its output. */
@@ -43,7 +95,7 @@ export function assertTakes(encoder: Address, medium: Medium, format: number, fi
   const { codec, format: { avformat_query_codec } } = coding();
   const { name: text, type, id } = struct.at("AVCodec", encoder);
   const name = textAt(text)!;
-  if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
+  if (type !== MEDIA_TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`, OTHER_MEDIUM);
   if (avformat_query_codec(file, id, 0) === 0) {
     throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, MOST_CODECS);
   }
