@@ -126,6 +126,7 @@ export {
   UnifiedKernel,
   type UnifiedProgram,
 } from "./src/core/tensors/unified_kernel.ts";
+export { type PointerCalls, PointerCommands } from "./src/core/tensors/pointer_commands.ts";
 export { UnifiedQueue, type UnifiedQueueContext } from "./src/core/tensors/unified_queue.ts";
 export {
   type NativeContext,

@@ -597,6 +597,34 @@ export interface OpenCL {
     ) => number)
     | null;
 
+  /** `cl_int clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMMemcpy:
+    | ((
+      command_queue: ClCommandQueue,
+      blocking_copy: number,
+      dst_ptr: Address,
+      src_ptr: Address,
+      size: bigint,
+      num_events_in_wait_list: number,
+      event_wait_list: Address,
+      event: Address,
+    ) => number)
+    | null;
+
+  /** `cl_int clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` Null where the library lacks it. */
+  readonly clEnqueueSVMMemFill:
+    | ((
+      command_queue: ClCommandQueue,
+      svm_ptr: Address,
+      pattern: BufferSource | null,
+      pattern_size: bigint,
+      size: bigint,
+      num_events_in_wait_list: number,
+      event_wait_list: Address,
+      event: Address,
+    ) => number)
+    | null;
+
   /** `cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
   clEnqueueMarkerWithWaitList(
     command_queue: ClCommandQueue,

@@ -238,6 +238,18 @@ export const SYMBOLS = {
   },
   // cl_int clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueSVMUnmap: { parameters: ["u64", "u64", "u32", "u64", "u64"], result: "i32", optional: true },
+  // cl_int clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMMemcpy: {
+    parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "u64", "u64"],
+    result: "i32",
+    optional: true,
+  },
+  // cl_int clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueSVMMemFill: {
+    parameters: ["u64", "u64", "buffer", "usize", "usize", "u32", "u64", "u64"],
+    result: "i32",
+    optional: true,
+  },
   // cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueMarkerWithWaitList: { parameters: ["u64", "u32", "u64", "u64"], result: "i32" },
   // cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint bufobj, cl_int *errcode_ret)

@@ -60,4 +60,16 @@ export interface Usm {
     event_wait_list: Address,
     event: Address,
   ): number;
+
+  /** `cl_int clEnqueueMemFillINTEL(cl_command_queue command_queue, void *dst_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)` */
+  clEnqueueMemFillINTEL(
+    command_queue: ClCommandQueue,
+    dst_ptr: Address,
+    pattern: BufferSource | null,
+    pattern_size: bigint,
+    size: bigint,
+    num_events_in_wait_list: number,
+    event_wait_list: Address,
+    event: Address,
+  ): number;
 }

@@ -16,4 +16,6 @@ export const SYMBOLS = {
   clSetKernelArgMemPointerINTEL: { parameters: ["u64", "u32", "u64"], result: "i32" },
   // cl_int clEnqueueMemcpyINTEL(cl_command_queue command_queue, cl_bool blocking, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueMemcpyINTEL: { parameters: ["u64", "u32", "u64", "u64", "usize", "u32", "u64", "u64"], result: "i32" },
+  // cl_int clEnqueueMemFillINTEL(cl_command_queue command_queue, void *dst_ptr, const void *pattern, size_t pattern_size, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+  clEnqueueMemFillINTEL: { parameters: ["u64", "u64", "buffer", "usize", "usize", "u32", "u64", "u64"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

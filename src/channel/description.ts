@@ -51,6 +51,8 @@ export interface Description {
   /** The planes of a frame, or the single layout of a tensor. Offsets count from the object's first byte. */
   readonly planes: readonly Layout[];
   readonly info?: FrameInfo;
+  /** The frame's `info.media`; the frames of a ring have some in each turn. */
+  readonly media?: MediaFacts | undefined;
   readonly metadata?: Metadata;
 }
 
@@ -74,7 +76,7 @@ export function bodyOf(description: Description): unknown {
 }
 
 function bodyFor(description: Description): unknown {
-  const { memory, device, access, objects, planes, info, metadata } = description;
+  const { memory, device, access, objects, planes, info, media, metadata } = description;
   return {
     memory,
     ...(device === undefined ? {} : { device }),
@@ -86,6 +88,7 @@ function bodyFor(description: Description): unknown {
     })),
     planes: planes.map(({ dtype, shape, strides, byteOffset }) => ({ dtype, shape, strides, byteOffset })),
     ...(info === undefined ? {} : bodyOfInfo(info)),
+    ...(media === undefined ? {} : { media: bodyOfMedia(media) }),
     ...(metadata === undefined ? {} : { metadata: bodyOfMetadata(metadata) }),
   };
 }
@@ -126,7 +129,7 @@ function bodyOfValue(value: unknown): unknown {
 }
 
 export function descriptionIn(body: unknown): Description {
-  const optional = ["device", "image", "audio", "metadata"];
+  const optional = ["device", "image", "audio", "media", "metadata"];
   const all = record(body, "body", ["memory", "access", "sync", "objects", "planes"], optional);
   oneOf(all.sync, "sync", ["done"]);
   const objects = list(all.objects, "objects", 1, MOST_FDS).map((given, i): SentObject => {
@@ -139,7 +142,9 @@ export function descriptionIn(body: unknown): Description {
     };
   });
   const info = infoIn(all);
-  if (info === undefined && all.metadata !== undefined) throw badMessage("metadata", "a tensor has none.");
+  for (const name of info === undefined ? ["media", "metadata"] : []) {
+    if (all[name] !== undefined) throw badMessage(name, "a tensor has none.");
+  }
   const description: Description = {
     memory: oneOf(all.memory, "memory", MEMORY_KINDS),
     ...(all.device === undefined ? {} : { device: uuidIn(all.device) }),
@@ -147,6 +152,7 @@ export function descriptionIn(body: unknown): Description {
     objects,
     planes: list(all.planes, "planes", 1, MOST_FDS).map(planeIn),
     ...(info === undefined ? {} : { info }),
+    ...(all.media === undefined ? {} : { media: mediaIn(all.media) }),
     ...(all.metadata === undefined ? {} : { metadata: metadataIn(all.metadata) }),
   };
   assertConsistent(description);

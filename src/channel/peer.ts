@@ -153,7 +153,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     while (frame.usable(access).length > 0) await frame.returned(access, wait);
     frame.raiseKept();
     this.resource.assertLive();
-    const message = outgoing(parcel);
+    const message = outgoing({ ...parcel, media: frame instanceof Frame ? frame.info.media : undefined });
     release.push(...message.release);
     for (const fence of message.waits) await fence.wait(wait);
     return message;

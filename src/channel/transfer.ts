@@ -19,6 +19,7 @@ import {
   type Reason,
   throwAll,
 } from "../core/errors.ts";
+import { type MediaFacts, withMoment } from "../core/layout/frame_info.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { accessOfFd, closeFd, factsOfFd, isDmaBuf, kindWithoutMemory, statusOf } from "../core/native/fd.ts";
@@ -62,10 +63,12 @@ export interface Parcel {
   readonly kinds?: readonly SentKind[] | undefined;
   /** What the program calls it; `"frame"` if left out. */
   readonly argument?: string;
+  /** Codec facts that go with it. */
+  readonly media?: MediaFacts | undefined;
 }
 
 /** @throws {ArgumentError} if the memory cannot be sent, or no message can describe it. */
-export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "frame" }: Parcel): Outgoing {
+export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "frame", media }: Parcel): Outgoing {
   const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
   const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
@@ -80,7 +83,7 @@ export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "fra
       access,
       objects: exported.map(({ object }) => object),
       planes: planes.map(({ layout, grant }, i) => moved(layout, grant.start - parts[together ? 0 : i].range.start)),
-      ...(mapped instanceof Frame ? { info: mapped.info, metadata: mapped.metadata } : {}),
+      ...(mapped instanceof Frame ? { info: mapped.info, media, metadata: mapped.metadata } : {}),
     };
     const bytes = encoded(KINDS.memory, exported.length, bodyOf(description));
     return { bytes, fds: exported.map(({ fd }) => fd), waits: exported.flatMap(({ waits }) => waits), release };
@@ -198,7 +201,7 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   if (kind === KINDS.port) throw badMessage("kind", "this is a port, not memory: use receivePort().");
   if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, got ${kind}.`);
   const description = descriptionIn(jsonIn(body));
-  const { memory, objects, planes: layouts, info, metadata, access } = description;
+  const { memory, objects, planes: layouts, info, media, metadata, access } = description;
   if (objects.length !== fds.length) throw badMessage("objects", `expected ${fds.length}, got ${objects.length}.`);
   const takers = targets.flatMap((target) => takersOf(target, description));
   if (takers.length === 0) {
@@ -214,7 +217,7 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
     const target = takerOf(all, takers);
     const made = info === undefined
       ? importAs(target, all[0], { layouts, access })
-      : importFrame(target, all, { layouts, access, info, metadata });
+      : importFrame(target, all, { layouts, access, info: withMoment(info, media), metadata });
     for (const grant of made.grants) grant.remedy = REMEDY;
     return made;
   } catch (error) {

@@ -153,6 +153,8 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly byPlane?: boolean;
   /** Its images, where they are more than bytes: pixels in the driver's own order, planes in several blocks. */
   readonly images?: Images<H>;
+  /** The call that copies a tensor of it to new memory without gaps, for messages. Left out where there is none. */
+  readonly denseCopy?: string;
   /** The line of the commands that move bytes. Left out by the host, which needs none. */
   readonly line?: Line;
   /** Why it cannot map this source now, without a native call. Left out, the offers decide. */
@@ -434,6 +436,15 @@ export interface Commands<L, M extends Movable, C extends Usable = M, F extends 
   pixelsOf?(memory: M): Pixels | undefined;
   /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
   move(direction: Direction, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
-  /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
-  moveRuns?(direction: Direction, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
+  /**
+   * The same for elements in rows; left out, or undefined, each row takes a command. `begins` are the first in the tensor
+   * and the host.
+   */
+  moveRuns?(
+    direction: Direction,
+    memory: M,
+    host: HostBytes,
+    runs: Runs,
+    begins: readonly number[],
+  ): Iterable<Call<L>> | undefined;
 }

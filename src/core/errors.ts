@@ -150,6 +150,8 @@ export interface Refusal {
   readonly edge: string;
   /** Why it is closed for this source and target. */
   readonly reason: string;
+  /** What of the source's layout is at fault, if that is the reason: `"strides[1]"`. */
+  readonly argument?: string;
   /** What would open it. */
   readonly remedy?: string;
 }

@@ -123,6 +123,7 @@ export function hostPorts<C extends SampleContext>(
     judge: ({ allocation }) => context.proofs.judge(classOf(allocation)),
   };
   return {
+    denseCopy: "cuda.stream.copy(tensor, cuda.allocate({ shape, dtype }))",
     exports: [byAddress, dmaBufOffer(context), { kind: "cuda-pointer", device: context.id, verdict: SAME_ADDRESS }],
     imports: [],
     export(tensor, kind, byteLength, access) {

@@ -138,7 +138,7 @@ function refusal(edge: string, { what, ...remedy }: Finding): Route {
 
 function closed(refused: readonly Refusal[]): Pick<EdgeReport, "reason" | "remedy"> {
   const [first] = refused;
-  if (first === undefined) return { reason: "no edge leads there." };
+  if (first === undefined) return { reason: "nothing here maps to it." };
   const { reason, remedy } = first;
   return { reason, ...(remedy === undefined ? {} : { remedy }) };
 }

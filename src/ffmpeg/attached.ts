@@ -1,6 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { allOrNothing, undone } from "../core/life/undo.ts";
 import type { ArgumentError } from "../core/errors.ts";
+import { frameInWords } from "../core/layout/frame_info.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
@@ -87,7 +88,7 @@ export function adoptedFrame(
 ): Frame<FFmpegTensor> {
   // An escaped view may still use the bytes: then FFmpeg's reference is kept.
   const owner = { handle, isReference: true, release: (fate: Fate) => void (fate === "unused" && release()) };
-  return adoptFrame(context, owner, info, planes, { access, metadata, moment, name: `avframe ${info.format}` });
+  return adoptFrame(context, owner, info, planes, { access, metadata, moment, name: `avframe ${frameInWords(info)}` });
 }
 
 /** Throws for anything that is visibly no AVFrame with counted references. FFmpeg itself checks no more. */

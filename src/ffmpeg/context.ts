@@ -71,8 +71,8 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
    * @throws {ArgumentError} for a context of an API in which FFmpeg has no frames.
    * @throws {NativeCallError} if FFmpeg does not take the device.
    */
-  static open(choice: FFmpegChoice = {}): FFmpegContext {
-    const { on } = optionsIn(choice, CHOICE, "choice");
+  static open(options: FFmpegChoice = {}): FFmpegContext {
+    const { on } = optionsIn(options, CHOICE);
     const version = `FFmpeg ${textAt(avutil().fns.av_version_info())}`;
     if (on === undefined) return new FFmpegContext(version, undefined, []);
     const context = contextOn(checks, on);

@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { withMoment } from "../core/layout/frame_info.ts";
+import { frameInWords, withMoment } from "../core/layout/frame_info.ts";
 import { layoutWithin, partIn } from "../core/layout/held_picture.ts";
 import { layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -62,7 +62,7 @@ function frameInMemory(
   const adopted = planesIn(held.blocks, stream);
   const ours = held.allOrNothing(() => pool?.frameOf(withMoment(info, moment), adopted, held));
   if (ours !== undefined) return ours;
-  const name = `gstbuffer ${info.format}${pool === undefined ? "" : ` of ${pool.element}`}`;
+  const name = `gstbuffer ${frameInWords(info)}${pool === undefined ? "" : ` of ${pool.element}`}`;
   const frame = adoptFrame(context, held, info, adopted, { access, moment, name });
   if (held.isCopy) context.countCopied(frame.byteLength);
   return frame;

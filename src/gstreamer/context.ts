@@ -83,8 +83,8 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
    * @throws {InteropError} if it is older than 1.22.
    * @throws {NativeCallError} if it cannot start.
    */
-  static async open(choice: GStreamerChoice = {}): Promise<GStreamerContext> {
-    const on = onIn(choice);
+  static async open(options: GStreamerChoice = {}): Promise<GStreamerContext> {
+    const on = onIn(options);
     await initialize();
     return new GStreamerContext(on);
   }
@@ -97,8 +97,8 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
    * @throws {InteropError} if it is older than 1.22.
    * @throws {NativeCallError} if it cannot start.
    */
-  static openSync(choice: GStreamerChoice = {}): GStreamerContext {
-    const on = onIn(choice);
+  static openSync(options: GStreamerChoice = {}): GStreamerContext {
+    const on = onIn(options);
     initializeSync();
     return new GStreamerContext(on);
   }
@@ -237,8 +237,8 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
   }
 }
 
-function onIn(choice: GStreamerChoice): Context | undefined {
-  const { on } = optionsIn(choice, CHOICE, "choice");
+function onIn(options: GStreamerChoice): Context | undefined {
+  const { on } = optionsIn(options, CHOICE);
   if (on === undefined) return undefined;
   const context = contextOn(checks, on);
   if (Object.hasOwn(NATIVE_MEMORY, context.api)) return context;

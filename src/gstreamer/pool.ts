@@ -51,11 +51,11 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   readonly #undo: Undo = [];
   #buffers: NativeBuffers<T> | undefined;
   /** Makes the buffers, and has the elements go on. */
-  #answer: (() => void) | undefined;
+  #allocate: (() => void) | undefined;
   /** Has the elements go on without them. */
-  #goOn: (() => void) | undefined;
+  #unblock: (() => void) | undefined;
   /** Has elements wait again at their next ALLOCATION query. */
-  #ask: (() => void) | undefined;
+  #block: (() => void) | undefined;
   #element: string | undefined;
 
   /**
@@ -73,12 +73,12 @@ export class UpstreamPool<T extends Tensor = Tensor> {
 
   /** True while elements wait for the buffers: {@link make} makes them. They wait until it is called. */
   get isAwaited(): boolean {
-    return this.#answer !== undefined && gst().gst_pad_is_blocking(this.#init.pad) !== 0;
+    return this.#allocate !== undefined && gst().gst_pad_is_blocking(this.#init.pad) !== 0;
   }
 
   /** True until elements have asked for buffers, or have sent a frame without. */
   get mayBeAwaited(): boolean {
-    return this.#answer !== undefined;
+    return this.#allocate !== undefined;
   }
 
   /** True if it waits for a buffer to {@link adopt}. */
@@ -93,7 +93,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
 
   /** A frame came: elements that have not asked for buffers have their own. */
   settle(): void {
-    this.#goOn?.();
+    this.#unblock?.();
   }
 
   /**
@@ -102,7 +102,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that allocates something else. The elements go on with GStreamer's memory.
    */
   make(): void {
-    this.#answer?.();
+    this.#allocate?.();
   }
 
   /**
@@ -154,7 +154,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
 
   /** The pipeline has stopped: its elements no longer have a pool, and ask again once it plays. */
   stopped(): void {
-    if (this.#goOn === undefined) this.#ask?.();
+    if (this.#unblock === undefined) this.#block?.();
   }
 
   /** The pipeline has ended: no GStreamer thread still writes, but what it has sent on may live. */
@@ -188,16 +188,16 @@ export class UpstreamPool<T extends Tensor = Tensor> {
       return () => gst().gst_pad_remove_probe(pad, id);
     };
     undo.push(probe(GST_PAD_PROBE_TYPE_PUSH, offer));
-    const ask = this.#ask = () => {
+    const block = this.#block = () => {
       const remove = probe(GST_PAD_PROBE_TYPE_BLOCK, hold);
-      const goOn = this.#goOn = () => {
-        this.#answer = this.#goOn = undefined;
+      const unblock = this.#unblock = () => {
+        this.#allocate = this.#unblock = undefined;
         remove();
       };
-      this.#answer = () => {
-        this.#answer = undefined;
+      this.#allocate = () => {
+        this.#allocate = undefined;
         thenUndo("making the buffers of a pipeline", (later) => {
-          later.push(goOn);
+          later.push(unblock);
           const byteLength = sizeFor(pad, control.getBigUint64(CONTROL.query, true) as Address, rowAlign);
           if (byteLength === 0 || this.#buffers !== undefined) return;
           this.#fill(slots, byteLength).forEach((memory, i) => {
@@ -208,8 +208,8 @@ export class UpstreamPool<T extends Tensor = Tensor> {
         });
       };
     };
-    ask();
-    undo.push(() => this.#goOn?.());
+    block();
+    undo.push(() => this.#unblock?.());
   }
 
   /** Makes the buffers, and a GstMemory over each. */

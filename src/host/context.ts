@@ -15,7 +15,7 @@ import { PermanentContext } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
@@ -92,6 +92,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   readonly ports: Memory<HostTensor, Address> = {
     exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
     imports: [{ kind: "host-pointer" }, { kind: "host-view" }, { kind: "memfd" }],
+    denseCopy: "host.allocate({ shape, dtype }).view().set(tensor.elements())",
     export: (tensor, _kind, byteLength) => ({ port: exportMemfd(tensor, byteLength) }),
     import: (port, access) => port.kind === "memfd" ? importMemfd(port, access) : { handle: port.value as Address },
     tensor: (init) => new HostTensor(init),
@@ -168,7 +169,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     const block = mapped(endOf(last), Math.max(...layouts.map(({ dtype }) => sizeOf(dtype))), placement);
     const allocation = allocationOf(block);
     const end = block.start + last.byteOffset + last.byteLength;
-    const resource = own({ name: `host frame ${checked.format}`, allocation, start: block.start, end });
+    const resource = own({ name: `host frame ${frameInWords(checked)}`, allocation, start: block.start, end });
     const at = { handle: startOf(block), layouts, resource, info: checked, metadata };
     return tensorOver<HostTensor>(this, at) as Frame<HostTensor>;
   }

@@ -96,8 +96,8 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
    * @throws {InteropError} if the library is older than 1.21, or lacks the CUDA provider that `on` needs.
    * @throws {NativeCallError} if ONNX Runtime cannot start.
    */
-  static open(choice: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
-    const { library: path, on: given } = optionsIn(choice, CHOICE, "choice");
+  static open(options: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
+    const { library: path, on: given } = optionsIn(options, CHOICE);
     const on = given === undefined ? undefined : contextOn(checks, given);
     const { version } = library.open(path);
     if (on !== undefined) assertCuda(on, version);

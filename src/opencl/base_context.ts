@@ -14,6 +14,7 @@ import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLDriver } from "./driver.ts";
 import type { ImageAbilities } from "./images/abilities.ts";
 import type { ClLane } from "./lane.ts";
+import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import type { SvmMaps } from "./svm/maps.ts";
 
 /** What the parts of a context know of it: {@link OpenCLContext} has all parts, so no part imports it. For mappers. */
@@ -63,9 +64,9 @@ export interface BaseQueue extends Disposable {
   /** Its line of work. */
   readonly line: Line<ClLane>;
   /** Copies memory to the program's bytes; blocks. */
-  read(from: BufferTensor | ImageTensor, into: ArrayBufferView): void;
+  read(from: BufferTensor | ImageTensor | OpenCLPointerTensor, into: ArrayBufferView): void;
   /** Copies the program's bytes to memory; blocks. */
-  write(to: BufferTensor | ImageTensor, from: ArrayBufferView): void;
+  write(to: BufferTensor | ImageTensor | OpenCLPointerTensor, from: ArrayBufferView): void;
   /** Hands all commands to the device. */
   flush(): void;
   /** Blocks until all commands are done. */

@@ -33,6 +33,7 @@ export class OpenCLExternalMemory {
   constructor(context: ImportingContext) {
     this.#context = context;
     const ports: Memory<OpenCLTensor, ForeignBuffer> = {
+      denseCopy: "cl.queue.copy(tensor, cl.allocate({ shape, dtype }))",
       exports: [hostViewOffer(context), dmaBufOffer(context), { kind: "cl_mem" }],
       imports: [...MEMORY_HANDLES.flatMap((handle) => this.#offers(handle)), this.#glOffer()],
       get line() {

@@ -13,7 +13,7 @@ import { KernelArguments } from "./arguments/arguments.ts";
 import { infosOf, type ParameterInfo } from "./arguments/info.ts";
 import type { LocalMemory } from "./arguments/local.ts";
 import { parametersOf, withSizes } from "./arguments/mod.ts";
-import type { BaseOf } from "./arguments/pointer.ts";
+import type { BaseOf } from "./buffers/base_of.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImage, OpenCLSampler } from "./image.ts";
 import { createKernel, withOwnKernel } from "./kernels/handle.ts";

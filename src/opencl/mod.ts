@@ -5,7 +5,7 @@
  */
 export { LocalMemory } from "./arguments/local.ts";
 export type { ParameterInfo } from "./arguments/info.ts";
-export { BaseOf } from "./arguments/pointer.ts";
+export { BaseOf } from "./buffers/base_of.ts";
 export type { BufferLimits } from "./buffers/limits.ts";
 export type { BaseContext, BaseKernel, BaseProgram, BaseQueue } from "./base_context.ts";
 export { OpenCLContext } from "./context.ts";

@@ -13,12 +13,15 @@ import { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import { attachedQueue, createdQueue, joinQueue, linesOn, type QueueOptions, releaseQueue } from "./queues/handle.ts";
 import { CommandLog, type CommandTimes, notTimed } from "./queues/profiling.ts";
+import type { OpenCLSvmTensor } from "./svm.ts";
 import type { OpenCLTensor } from "./tensor.ts";
 import { ClCommands } from "./transfers/commands.ts";
 import { MIGRATE_OPTIONS, type MigrateOptions, migration } from "./transfers/migrate.ts";
+import type { OpenCLUsmTensor } from "./usm.ts";
 
 /** A command queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
-export class OpenCLQueue extends SemaphoreQueue<ClLane, OpenCLTensor | OpenCLImage> {
+export class OpenCLQueue
+  extends SemaphoreQueue<ClLane, OpenCLTensor | OpenCLImage | OpenCLSvmTensor | OpenCLUsmTensor> {
   /** Its context. */
   override readonly context: OpenCLContext;
   /** Its device. */
@@ -28,7 +31,10 @@ export class OpenCLQueue extends SemaphoreQueue<ClLane, OpenCLTensor | OpenCLIma
   /** Its line of work. For mappers. */
   override readonly line: Line<ClLane>;
   /** OpenCL's commands. */
-  protected override readonly commands: Commands<ClLane, OpenCLTensor | OpenCLImage>;
+  protected override readonly commands: Commands<
+    ClLane,
+    OpenCLTensor | OpenCLImage | OpenCLSvmTensor | OpenCLUsmTensor
+  >;
   readonly #isShared: boolean;
   readonly #log: CommandLog | undefined;
 

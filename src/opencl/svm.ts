@@ -1,17 +1,26 @@
 import type { Address } from "../../ffi/address.ts";
-import { CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, CL_KERNEL_EXEC_INFO_SVM_PTRS } from "../../ffi/opencl/constants.ts";
+import {
+  CL_FALSE,
+  CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM,
+  CL_KERNEL_EXEC_INFO_SVM_PTRS,
+  CL_TRUE,
+} from "../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object } from "../core/argument.ts";
-import type { Memory } from "../core/contract.ts";
+import type { Call, Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { PointerMemory } from "../core/tensors/pointer.ts";
+import { PointerCommands } from "../core/tensors/pointer_commands.ts";
 import { checks, refused } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./devices/features.ts";
+import type { ClLane } from "./lane.ts";
+import { newer } from "./library.ts";
+import { assertAligned } from "./pointers/memory.ts";
 import { setSvmPointer, type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm/block.ts";
 import { SvmMaps } from "./svm/maps.ts";
 import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm/memory.ts";
@@ -69,6 +78,8 @@ export class OpenCLSvm extends PointerMemory<OpenCLSvmTensor> {
   readonly maps: SvmMaps;
   /** To and from the host, by the same address. Coarse-grained memory is mapped and unmapped. */
   override readonly ports: Memory<OpenCLSvmTensor, Address>;
+  /** A queue's commands on it. For mappers. */
+  readonly commands: PointerCommands<ClLane, OpenCLPointerTensor> = new PointerCommands(this, checks);
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {
@@ -113,6 +124,24 @@ export class OpenCLSvm extends PointerMemory<OpenCLSvmTensor> {
     const byteLength = at.byteOffset + at.byteLength;
     this.context.resource.assertLive();
     return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);
+  }
+
+  /** clEnqueueSVMMemFill. For mappers. @throws {LayoutError} for an address that is no multiple of the pattern. */
+  fillCall(at: Address, pattern: Uint8Array<ArrayBuffer>, byteLength: number): Call {
+    assertAligned(at, pattern);
+    const enqueue = newer("clEnqueueSVMMemFill");
+    const [size, length] = [BigInt(pattern.length), BigInt(byteLength)];
+    const call = ({ queue, waitCount, waitList, slot }: ClLane) =>
+      enqueue(queue, at, pattern, size, length, waitCount, waitList, slot);
+    return { fn: "clEnqueueSVMMemFill", call } satisfies Call<ClLane> as Call;
+  }
+
+  /** clEnqueueSVMMemcpy. For mappers. */
+  copyCall(to: Address, from: Address, byteLength: number, blocks: boolean): Call {
+    const enqueue = newer("clEnqueueSVMMemcpy");
+    const call = ({ queue, waitCount, waitList, slot }: ClLane) =>
+      enqueue(queue, blocks ? CL_TRUE : CL_FALSE, to, from, BigInt(byteLength), waitCount, waitList, slot);
+    return { fn: "clEnqueueSVMMemcpy", blocks, call } satisfies Call<ClLane> as Call;
   }
 
   /** The block of an allocation of this context; undefined for other memory. For mappers. */

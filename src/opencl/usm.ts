@@ -11,12 +11,13 @@ import type { Checks } from "../core/checks.ts";
 import type { Call, Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import { PointerCommands } from "../core/tensors/pointer_commands.ts";
 import { type Home, type PointerFacts, UnifiedMemory, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
 import type { ClLane } from "./lane.ts";
-import { holdContext } from "./pointers/memory.ts";
+import { assertAligned, holdContext } from "./pointers/memory.ts";
 import { pointerFacts, setUsmPointer, USM, USM_MEMORY, type UsmBlock, usmBlock, usmOf } from "./usm/block.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
 
@@ -64,6 +65,8 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   override readonly ports: Memory<OpenCLUsmTensor, Address>;
   /** What its blocks are known by. For mappers. */
   override readonly home: Home;
+  /** A queue's commands on it. For mappers. */
+  readonly commands: PointerCommands<ClLane, OpenCLPointerTensor> = new PointerCommands(this, checks);
   #capabilities: UsmCapabilities | undefined;
 
   /** Host and device use the memory at the same time: a driver may still move what fails that. */
@@ -107,6 +110,16 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   /** The class of memory that the host reaches. For mappers. */
   override classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
+  }
+
+  /** clEnqueueMemFillINTEL. For mappers. @throws {LayoutError} for an address that is no multiple of the pattern. */
+  fillCall(at: Address, pattern: Uint8Array<ArrayBuffer>, byteLength: number): Call {
+    assertAligned(at, pattern);
+    const { clEnqueueMemFillINTEL: enqueue } = usmOf(this.context.device);
+    const [size, length] = [BigInt(pattern.length), BigInt(byteLength)];
+    const call = ({ queue, waitCount, waitList, slot }: ClLane) =>
+      enqueue(queue, at, pattern, size, length, waitCount, waitList, slot);
+    return { fn: "clEnqueueMemFillINTEL", call } satisfies Call<ClLane> as Call;
   }
 
   /** clEnqueueMemcpyINTEL. For mappers. */

@@ -90,11 +90,7 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
     const step = sizes[i] === 1 ? within : strides[i];
     if (isLast && step !== pixel) {
       const problem = `OpenCV needs adjacent pixels, of ${pixel} bytes; these are ${step} bytes apart.`;
-      return unfit(
-        `strides[${i}]`,
-        problem,
-        "Only rows can be padded: give it one column, or a layout without gaps in a row.",
-      );
+      return unfit(`strides[${i}]`, problem);
     }
     if (step < within) {
       return unfit(

@@ -5,7 +5,7 @@ import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
 import { ORIGIN, sumOf } from "../core/graph/route.ts";
-import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, frameInWords, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import { nextTurn, Pace } from "../core/pace.ts";
@@ -18,7 +18,6 @@ import { Figures, type Growing } from "./figures.ts";
 import {
   allocatorFor,
   assertTaken,
-  frameInWords,
   type Given,
   type HandOver,
   Plan,

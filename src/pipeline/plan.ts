@@ -1,11 +1,11 @@
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { ORIGIN, type Route, type Step, sumOf } from "../core/graph/route.ts";
 import { compareSteps } from "../core/graph/search.ts";
-import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, frameInWords } from "../core/layout/frame_info.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
-import { checkPlanes, type Frame, sizeInWords } from "../core/tensors/frame.ts";
+import { checkPlanes, type Frame } from "../core/tensors/frame.ts";
 import { frameAllocator } from "../core/tensors/over.ts";
 import { host } from "../host/mod.ts";
 import { StageError } from "./errors.ts";
@@ -123,11 +123,6 @@ function inWords(route: Route): string {
 function giving({ frame, count, memory, route }: Given): string {
   const where = count === undefined ? `frames of ${memory}` : `${count} frames of ${memory}`;
   return `gives ${frame} in ${where}${route.steps.length === 0 ? "" : ` by ${inWords(route)}`}`;
-}
-
-/** `"I420 1920 × 1080"`. */
-export function frameInWords(info: FrameInfo): string {
-  return `${info.format} ${sizeInWords(info)}`;
 }
 
 /** Throws unless a stage takes such frames. */

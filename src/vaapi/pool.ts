@@ -1,5 +1,5 @@
 import { AccessError } from "../core/errors.ts";
-import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { frameInWords, type ImageInfo } from "../core/layout/frame_info.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { registerContext } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -32,7 +32,11 @@ export class VaapiPool extends NativeObject {
     this.#base = base;
     this.info = this.#idle[0].info;
     this.size = size;
-    this.resource = new Resource({ name: `vaapi pool of ${size} ${info.format}`, undo, owners: [base.resource] });
+    this.resource = new Resource({
+      name: `vaapi pool of ${size} surfaces of ${frameInWords(info)}`,
+      undo,
+      owners: [base.resource],
+    });
     registerContext(this, this.resource);
   }
 

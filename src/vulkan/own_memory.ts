@@ -1,5 +1,5 @@
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInWords } from "../core/layout/frame_info.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { VkBuffer } from "../../ffi/vulkan/handles.ts";
@@ -56,7 +56,7 @@ export function allocated(
     });
     allocation.attachment(BUFFER, () => buffer);
     registerByHandle(kindOf(base.openDevice), buffer.buffer, allocation);
-    const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
+    const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${frameInWords(info)}`;
     const resource = own({
       name: `vulkan ${what}`,
       allocation,

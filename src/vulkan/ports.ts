@@ -40,6 +40,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
   });
   return {
     line,
+    denseCopy: "vulkan.queue.copy(tensor, vulkan.allocate({ shape, dtype }))",
     exports: [{ ...made("opaque-fd"), device: own }, made("dma-buf"), {
       kind: "host-pointer",
       refuse: (range) => refuseHost(device, range),

@@ -18,6 +18,7 @@ import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { connect, listen, MessageError } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
 import { connectionOf } from "../../src/channel/peer.ts";
+import type { MediaFacts } from "../../src/core/layout/frame_info.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { HostTensor } from "../../src/host/mod.ts";
 import { until } from "../conformance/bytes.ts";
@@ -236,6 +237,28 @@ Deno.test("channel: a picture without a fourcc is refused before it is sent", ()
     const info = { type: "picture", format: "bayer_rggb8", width: 7, height: 5, planes } as const;
     using sent = host.allocateFrame(info, { sharable: true });
     await assertRejects(() => one.send(sent), ArgumentError, "bayer_rggb8");
+  }));
+
+Deno.test("peer.send() passes on what codecs know of a frame", () =>
+  withEnds(async ({ one, other }) => {
+    const media: MediaFacts = {
+      ...{ pts: -(2n ** 62n), duration: 40n, keyFrame: true, discontinuous: false },
+      ...{ timeBase: [1, 1000] as const, frameRate: [25, 1] as const, sampleAspect: [4, 3] as const },
+      ...{ matrix: "smpte170m", transfer: "smpte2084", chromaLocation: "left" },
+    };
+    const info = { ...imageInfo({ format: "GRAY8", width: 8, height: 8 }), media };
+    using sent = host.allocateFrame(info, { sharable: true });
+    await one.send(sent);
+    using received = await other.receive() as Frame;
+    assertEquals(received.info, sent.info);
+    assertEquals(received.info.media, media);
+    using sound = host.allocateFrame({
+      ...{ type: "audio", format: "i16", sampleRate: 48_000, channels: 2, samples: 64, layout: "planar" },
+      media: { pts: 7n },
+    }, { sharable: true });
+    await one.send(sound);
+    using heard = await other.receive() as Frame;
+    assertEquals(heard.info.media, { pts: 7n });
   }));
 
 Deno.test("peer.send() keeps a zero's sign in metadata", () =>

@@ -225,6 +225,24 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     names: /body/,
   },
   "an fd that is not ready": { send: about(body({ sync: "later" })), names: /sync/ },
+  "media of a tensor": { send: about(body({ media: {} })), names: /media/ },
+  "media that is a list": { send: about({ ...picture(), media: [] }), names: /media/ },
+  "an unknown fact of media": { send: about({ ...picture(), media: { colour: "red" } }), names: /media/ },
+  "a time of media that is a number": { send: about({ ...picture(), media: { pts: 5 } }), names: /media/ },
+  "a time of media with 65 bits": {
+    send: about({ ...picture(), media: { pts: { int: `${2n ** 64n}` } } }),
+    names: /media/,
+  },
+  "a ratio of media with three parts": {
+    send: about({ ...picture(), media: { timeBase: [1, 2, 3] } }),
+    names: /media/,
+  },
+  "media with a name of a prototype": {
+    send: about(
+      JSON.parse(JSON.stringify({ ...picture(), media: 0 }).replace('"media":0', '"media":{"__proto__":{}}')),
+    ),
+    names: /media/,
+  },
   "metadata of a tensor": { send: about(body({ metadata: [] })), names: /metadata/ },
   "a name of 300 characters": {
     send: about(known("x".repeat(300), {})),

@@ -77,7 +77,11 @@ Deno.test("ring: what cannot be published is refused by what it is", () =>
     await assertRejects(() => ring.publish(frame), ArgumentError, `${name} was published before`);
     await again;
     await assertRejects(() => ring.publish(given), ArgumentError, "was disposed, and by that given back unread");
-    await assertRejects(() => ring.publish(foreign), ArgumentError, "expected one of ring.next(), got host frame NV12");
+    await assertRejects(
+      () => ring.publish(foreign),
+      ArgumentError,
+      "expected one of ring.next(), got host frame NV12 ",
+    );
     await assertRejects(() => ring.publish(undefined as never), ArgumentError, "expected a frame, got undefined");
     const promise = ring.next();
     assertMatch(await told(() => ring.publish(promise as never)), /got a promise.*publish\(await ring\.next\(\)\)/);

@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { Frame, host, type HostTensor, MapperGraph } from "../../mod.ts";
 import { FrameRing } from "../../src/channel/mod.ts";
-import { BaseOf, type OpenCLContext, type OpenCLTensor } from "../../src/opencl/mod.ts";
+import type { OpenCLContext, OpenCLTensor } from "../../src/opencl/mod.ts";
 import { onDevices } from "../opencl/on_devices.ts";
 import { withNothingLeft } from "./help.ts";
 import { Child, freshPath } from "./ring_help.ts";
@@ -24,7 +24,7 @@ async function gathered(cl: OpenCLContext, graph: MapperGraph, plane: OpenCLTens
   using out = host.allocate({ shape: [rows, width], dtype: "u8" });
   {
     await using target = graph.map(out, cl);
-    gather.run({ items: [width, rows] }, [new BaseOf(plane), byteOffset, stride, target]);
+    gather.run({ items: [width, rows] }, [plane.base, byteOffset, stride, target]);
   }
   return out.bytes().slice();
 }

@@ -7,7 +7,6 @@ import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import {
-  BaseOf,
   type KernelArgument,
   type OpenCLContext,
   type OpenCLDevice,
@@ -52,7 +51,7 @@ export function buffersOf(context: OpenCLContext): Memory {
   return {
     target: context,
     allocate: (init) => context.allocate(init),
-    argumentsOf: (tensor) => [new BaseOf(tensor as OpenCLTensor), tensor.layout.byteOffset],
+    argumentsOf: (tensor) => [(tensor as OpenCLTensor).base, tensor.layout.byteOffset],
     placeOf({ rawHandle, layout: { byteOffset: offset, byteLength: length } }) {
       return { pass: PASS.mem(rawHandle as ClMem), offset, length };
     },

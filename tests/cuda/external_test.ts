@@ -9,7 +9,7 @@ import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { importAs } from "../../src/core/tensors/over.ts";
 import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
-import { BaseOf, OpenCLContext, openclDevices, type OpenCLTensor } from "@samepage/interop/opencl";
+import { OpenCLContext, openclDevices, type OpenCLTensor } from "@samepage/interop/opencl";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { kernelsOf } from "../opencl/help.ts";
 import { devices, gpuTest, withCuda } from "./help.ts";
@@ -87,7 +87,7 @@ bothTest("a part of virtual memory goes to OpenCL, and its neighbours stay as th
   {
     using rows = image.slice(region(image.layout, [7, 0], [3, 1000]));
     using buffer = graph.map(rows, cl);
-    addAt.run({ items: [buffer.layout.byteLength] }, [new BaseOf(buffer), BigInt(buffer.layout.byteOffset), 4]);
+    addAt.run({ items: [buffer.layout.byteLength] }, [buffer.base, BigInt(buffer.layout.byteOffset), 4]);
   }
   const seen = new Uint8Array(64_000);
   cuda.stream.read(image, seen);

@@ -283,7 +283,7 @@ streamTest("frames of another size are refused, and those that are in the stream
   using _consumer = CudaStreamConsumer.connect(cuda.stream, stream);
   using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   using other = frameOf(cuda, imageInfo({ ...INFO_SIZE, width: 16 }));
-  assertThrows(() => producer.present(other), LayoutError, "expected RGBA of 8×4, got RGBA of 16×4");
+  assertThrows(() => producer.present(other), LayoutError, "expected RGBA 8 × 4, got RGBA 16 × 4");
   using one = frameOf(cuda);
   producer.present(one);
   assertThrows(() => producer.present(one), AccessError, "in the stream already");

@@ -16,7 +16,7 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
-import { BaseOf, OpenCLContext, type OpenCLKernel, OpenCLTensor } from "@samepage/interop/opencl";
+import { OpenCLContext, type OpenCLKernel, OpenCLTensor } from "@samepage/interop/opencl";
 import { OpenCVContext, OpenCVMat, OpenCVUMat } from "@samepage/interop/opencv";
 import { VulkanContext, VulkanTensor } from "@samepage/interop/vulkan";
 import { CL_MEM_CONTEXT } from "../../ffi/opencl/constants.ts";
@@ -278,7 +278,7 @@ function invert({ cv, kernels }: World, tensor: Tensor, columns: number): void {
   } else if (tensor instanceof OpenCLTensor) {
     const { context } = tensor;
     kernels.get(context)!.run({ items: [columns, rows], groupSize: [1, 1] }, [
-      new BaseOf(tensor),
+      tensor.base,
       byteOffset,
       pitch,
       step,

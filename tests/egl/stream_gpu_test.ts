@@ -229,7 +229,7 @@ streamTest("the wrong order, and the wrong size, are refused, and spoil nothing"
   );
   using producer = CudaStreamProducer.connect(cuda.createStream(), stream, SIZE);
   using small = frameOf(cuda, { width: 32, height: 64 });
-  assertThrows(() => producer.present(small), LayoutError, "expected RGBA of 64×64, got RGBA of 32×64");
+  assertThrows(() => producer.present(small), LayoutError, "expected RGBA 64 × 64, got RGBA 32 × 64");
   using right = frameOf(cuda);
   assertEquals(producer.present(right), true);
   producer[Symbol.dispose]();

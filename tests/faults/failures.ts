@@ -206,6 +206,8 @@ const OPENCL: Failures<OpenCL> = {
   clEnqueueCopyBufferToImage: code(CL_OUT_OF_RESOURCES),
   clEnqueueSVMMap: code(CL_OUT_OF_RESOURCES),
   clEnqueueSVMUnmap: code(CL_OUT_OF_RESOURCES),
+  clEnqueueSVMMemcpy: code(CL_OUT_OF_RESOURCES),
+  clEnqueueSVMMemFill: code(CL_OUT_OF_RESOURCES),
   clEnqueueMarkerWithWaitList: code(CL_OUT_OF_RESOURCES),
   clWaitForEvents: code(CL_OUT_OF_RESOURCES),
   clWaitForEventsAsync: code(CL_OUT_OF_RESOURCES),
@@ -233,6 +235,7 @@ const OPENCL_USM: Failures<Usm> = {
   clSetKernelArgMemPointerINTEL: code(CL_OUT_OF_RESOURCES),
   clGetMemAllocInfoINTEL: code(CL_INVALID_VALUE),
   clEnqueueMemcpyINTEL: code(CL_OUT_OF_RESOURCES),
+  clEnqueueMemFillINTEL: code(CL_OUT_OF_RESOURCES),
 };
 
 /** OpenCL's external memory. */

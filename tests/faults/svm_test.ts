@@ -1,7 +1,13 @@
 /** Every native call of shared memory fails once: what comes of it is typed, nothing stays behind, nothing is freed too early. */
 import { assert, assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
-import { OpenCLContext, type OpenCLDevice, openclDevices, type OpenCLPointerTensor } from "../../src/opencl/mod.ts";
+import {
+  OpenCLContext,
+  type OpenCLDevice,
+  openclDevices,
+  type OpenCLSvmTensor,
+  type OpenCLUsmTensor,
+} from "../../src/opencl/mod.ts";
 import { close, type Fault, sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 
@@ -17,7 +23,7 @@ kernel void follow(global const ulong* pointers, uchar n) {
 interface Kind {
   readonly name: string;
   readonly lacks: (device: OpenCLDevice) => boolean;
-  readonly allocate: (cl: OpenCLContext, byteLength: number) => OpenCLPointerTensor;
+  readonly allocate: (cl: OpenCLContext, byteLength: number) => OpenCLSvmTensor | OpenCLUsmTensor;
   /** What its allocation calls. */
   readonly call: string;
 }
@@ -130,5 +136,25 @@ test("what is disposed while a kernel uses it", async (open, { allocate }) => {
     cl.queue.finish();
   });
   some(faults, "opencl.clGetEventInfo");
+  close(cl);
+});
+
+test("a queue's commands", async (open, { allocate, call }) => {
+  const cl = open();
+  const [one, two] = [allocate(cl, 256), allocate(cl, 256)];
+  const bytes = new Uint8Array(256);
+  const faults = await sweep(() => {
+    cl.queue.fill(one, 7);
+    cl.queue.copy(one, two);
+    cl.queue.read(two, bytes);
+    cl.queue.write(two, bytes);
+  }, () => {
+    for (const memory of [one, two]) memory.assertUsable("read-write");
+    cl.queue.finish();
+  });
+  const fns = call.startsWith("opencl_usm")
+    ? ["opencl_usm.clEnqueueMemFillINTEL", "opencl_usm.clEnqueueMemcpyINTEL"]
+    : ["opencl.clEnqueueSVMMemFill", "opencl.clEnqueueSVMMemcpy"];
+  for (const fn of fns) some(faults, fn);
   close(cl);
 });

@@ -244,7 +244,7 @@ test("a frame that is not like the first is refused, and the file goes on", asyn
       () => writeGray(there, out, [2], imageInfo({ format, width, height: 120 })),
       ArgumentError,
     );
-    const words = `frame: expected I420 of 160 × 120, as the first frame was, got ${format} of ${width} × 120.`;
+    const words = `frame: expected I420 160 × 120, as the first frame was, got ${format} ${width} × 120.`;
     assert(error.message.startsWith(words), error.message);
   }
   await writeGray(there, out, [3]);

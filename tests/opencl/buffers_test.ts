@@ -13,7 +13,7 @@ import {
   NoRouteError,
   region,
 } from "@samepage/interop";
-import { BaseOf, type KernelArgument, type OpenCLTensor } from "@samepage/interop/opencl";
+import type { KernelArgument, OpenCLTensor } from "@samepage/interop/opencl";
 import { layerEnv } from "../layer/mod.ts";
 import { assertBytes, bench, filled, random, randomTensor, testEach, thrown } from "./help.ts";
 import { testLayered } from "./layered.ts";
@@ -21,7 +21,7 @@ import { linesOf } from "./subprocess.ts";
 
 /** A tensor and where it begins, for kernels that take both. */
 function baseOf(tensor: OpenCLTensor): KernelArgument[] {
-  return [new BaseOf(tensor), BigInt(tensor.layout.byteOffset)];
+  return [tensor.base, BigInt(tensor.layout.byteOffset)];
 }
 
 testEach("the driver's own memory: written, mapped, read", (platform) => {

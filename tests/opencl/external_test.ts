@@ -4,7 +4,7 @@ import { simulated } from "./external/on_simulated.ts";
 import { Foreign, type ForeignTensor, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, MapperGraph, region } from "@samepage/interop";
-import { BaseOf, OpenCLContext } from "@samepage/interop/opencl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { NULL } from "../../ffi/address.ts";
 import { opencl } from "../../src/opencl/library.ts";
@@ -94,7 +94,7 @@ simulated("a part is a sub-buffer where its place allows one, else the whole and
     using odd = source.slice(region(source.layout, [2, 1], [1, 9]));
     using buffer = graph.map(odd, cl);
     assertEquals([buffer.origin, buffer.layout.byteOffset], [0, 2049]);
-    addAt.run({ items: [9] }, [new BaseOf(buffer), 2049n, 4]);
+    addAt.run({ items: [9] }, [buffer.base, 2049n, 4]);
   }
   assertEquals(
     source.bytes.map((byte, i) => byte - (i >= 1024 && i < 2048 ? 3 : i >= 2049 && i < 2058 ? 4 : 0)).some(Boolean),

@@ -16,7 +16,7 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
-import { BaseOf, OpenCLTensor } from "@samepage/interop/opencl";
+import { OpenCLTensor } from "@samepage/interop/opencl";
 import { collect } from "../gc.ts";
 import { numbers } from "../random.ts";
 import { bench, type Platform, sleep, warningsOf } from "./help.ts";
@@ -165,7 +165,7 @@ export async function runFrames(platforms: readonly [Platform, Platform], seeds:
         log.push(`kernel on ${name}, plane ${box.plane}: + ${n}`);
         const offset = tensor.layout.byteOffset;
         if (random(4) === 0 && offset === 0) kernels.slow.run({ items: [length] }, [tensor, n, 2000], { queue });
-        else kernels.addAt.run({ items: [length] }, [new BaseOf(tensor), BigInt(offset), n], { queue });
+        else kernels.addAt.run({ items: [length] }, [tensor.base, BigInt(offset), n], { queue });
         for (const row of rowsOf(box)) for (let i = 0; i < row.length; i++) row[i] += n;
       },
       fill() {

@@ -1,10 +1,13 @@
 // convert(): each pair of formats, against the same arithmetic in JavaScript.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, type Frame, host, type HostTensor, type ImageFormat, imageInfo, ledger } from "../../mod.ts";
+import { ArgumentError, Frame, host, type HostTensor, type ImageFormat, imageInfo, ledger } from "../../mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
-import { convert, type ConvertedFormat, pipeline, Sink, Source } from "../../src/pipeline/mod.ts";
+import { convert, type ConvertedFormat as Converted, crop, pipeline, Sink, Source } from "../../src/pipeline/mod.ts";
 import { test } from "./help.ts";
+
+/** The formats of bytes. */
+type ConvertedFormat = Exclude<Converted, "P010" | "P012" | "P016">;
 
 const FORMATS: readonly ConvertedFormat[] = [
   ...["GRAY8", "RGB", "BGR", "RGBA", "BGRA", "RGBX", "BGRX", "NV12", "I420", "YV12", "YUV444"] as const,
@@ -184,5 +187,82 @@ test("convert() keeps the kernels of the four sizes that came last, and reads co
 
 Deno.test("convert() refuses a format that it does not write", () => {
   using cl = OpenCLContext.open();
-  assertThrows(() => convert(cl, { format: "P010" as ImageFormat as ConvertedFormat }), ArgumentError, "format");
+  assertThrows(() => convert(cl, { format: "YUY2" as ImageFormat as ConvertedFormat }), ArgumentError, "format");
 });
+
+test("convert() reads a part of a picture in OpenCL's own memory, where no sub-buffer begins", async () => {
+  using cl = OpenCLContext.open();
+  const part = { x: 2, y: 4, width: 8, height: 4 };
+  for (const format of ["RGB", "NV12", "I420"] as const) {
+    const source = new Source({
+      name: "OpenCL's",
+      async *frames() {
+        using from = picture(format);
+        const planes = await Promise.all(from.planes.map((plane) => cl.allocate(plane.layout)));
+        planes.forEach((plane, i) => cl.queue.write(plane, from.planes[i].bytes({ access: "read" })));
+        yield Frame.of(planes, from.info);
+      },
+    });
+    using given = picture(format);
+    const write = (frame: Frame<HostTensor>) => {
+      for (let y = 0; y < part.height; y++) {
+        for (let x = 0; x < part.width; x++) {
+          const wanted = shown(given, part.x + x, part.y + y);
+          shown(frame, x, y).forEach((value, c) => assert(Math.abs(value - wanted[c]) <= 2, `${format} ${x} ${y}`));
+        }
+      }
+    };
+    const sink = new Sink<HostTensor>({ name: "look", takes: { memory: host }, write });
+    await pipeline(source, crop(part), convert(cl, { format: "RGBA" }), sink).run();
+  }
+});
+
+/** Converts pictures one after the other, and returns what each of the planes holds. */
+async function converted(frame: Frame, ...formats: Converted[]): Promise<readonly number[][]> {
+  using cl = OpenCLContext.open();
+  const source = new Source({
+    name: "picture",
+    async *frames() {
+      yield await Promise.resolve(frame);
+    },
+  });
+  let seen: number[][] = [];
+  const write = ({ planes }: Frame<HostTensor>) => {
+    seen = planes.map((plane) => Array.from(plane.elements() as Uint16Array, Number));
+  };
+  const sink = new Sink<HostTensor>({ name: "look", takes: { memory: host }, write });
+  const stages = formats.map((format) => convert(cl, { format }));
+  await pipeline(source, ...stages as [typeof stages[0]], sink).run();
+  return seen;
+}
+
+for (const [format, bits] of [["P010", 10], ["P012", 12], ["P016", 16]] as const) {
+  test(`convert() reads and writes ${format}, whose elements are the highest ${bits} bits of 16`, async () => {
+    const unit = 2 ** (16 - bits);
+    const info = imageInfo({ format, width: WIDTH, height: HEIGHT });
+    const values = (plane: number) => (_: number, i: number) => (64 + (i * 7 + plane * 50) % 160) * 256 + i % 4 * unit;
+    const given = () => {
+      const frame = host.allocateFrame(info);
+      frame.planes.forEach((plane, p) =>
+        (plane.view() as Uint16Array).set(Array.from(plane.view() as Uint16Array, values(p)))
+      );
+      return frame;
+    };
+    using first = given();
+    const wanted = first.planes.map((plane) => Array.from(plane.view() as Uint16Array, Number));
+    assertEquals(await converted(given(), "P016"), wanted);
+    assertEquals(await converted(given(), "P016", format), wanted);
+    const bytes = await converted(given(), "NV12");
+    bytes.forEach((plane, p) =>
+      plane.forEach((byte, i) => assert(Math.abs(byte - wanted[p][i] / 256) <= 0.5, `${p} ${i}: ${byte}`))
+    );
+    const back = await converted(picture("RGBA"), format, "RGBA");
+    using rgba = picture("RGBA");
+    for (let i = 0; i < WIDTH * HEIGHT; i++) {
+      const [x, y] = [i % WIDTH, Math.floor(i / WIDTH)];
+      shown(rgba, x, y).forEach((value, c) => assert(Math.abs(back[0][4 * i + c] - value) <= 16, `${x} ${y} ${c}`));
+    }
+    const [luma, chroma] = await converted(picture("RGBA"), format);
+    assertEquals([...luma, ...chroma].filter((value) => value % unit !== 0), []);
+  });
+}

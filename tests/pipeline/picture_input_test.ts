@@ -3,6 +3,7 @@
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import {
   ArgumentError,
+  DisposedError,
   Frame,
   type FrameInfo,
   host,
@@ -218,15 +219,33 @@ pictureTest("pictureInput() refuses a picture with gaps between its pixels", () 
   assertThrows(run, LayoutError, "there are gaps within the rows of plane 0");
 });
 
-pictureTest("pictureInput() refuses a part of a batch that cannot be a sub-buffer, and says what to do", () => {
-  using cl = OpenCLContext.open();
-  using graph = new MapperGraph([host, cl]);
-  using frame = picture();
-  using onDevice = graph.map(frame, cl, { access: "read" });
-  using batch = cl.allocate({ shape: [2, 3, 2, 2], dtype: "f32" });
-  using image = batch.slice(region(batch.layout, [1, 0, 0, 0], [1, 3, 2, 2]));
-  const error = assertThrows(() => void pictureInput(cl).prepare(onDevice, { image }), ArgumentError);
-  assert(error.message.includes("a picture would begin at byte 48 of the input"), error.message);
+for (const dtype of ["f16", "u8"] as const) {
+  pictureTest(`pictureInput() fills the second ${dtype} picture of a batch, where no sub-buffer begins`, () => {
+    using cl = OpenCLContext.open();
+    using graph = new MapperGraph([host, cl]);
+    using frame = picture();
+    using onDevice = graph.map(frame, cl, { access: "read" });
+    using batch = cl.allocate({ shape: [2, 3, HEIGHT, WIDTH], dtype });
+    cl.queue.fill(batch, 9);
+    const input = pictureInput(cl);
+    {
+      using image = batch.slice(region(batch.layout, [1, 0, 0, 0], [1, 3, HEIGHT, WIDTH]));
+      assert(image.layout.byteOffset > 0);
+      void input.prepare(onDevice, { image });
+    }
+    void input.close();
+    using seen = graph.map(batch, host, { access: "read" });
+    const numbers = Array.from(seen.view() as Float32Array, Number);
+    const half = numbers.length / 2;
+    assertEquals(numbers.slice(0, half), Array(half).fill(9));
+    assertPixels(numbers.slice(half), inPlanes, (rgb) => rgb, 0);
+  });
+}
+
+pictureTest("pictureInput() and convert() refuse a context that was disposed", () => {
+  const cl = OpenCLContext.open();
+  cl[Symbol.dispose]();
+  for (const make of [() => pictureInput(cl), () => convert(cl, { format: "RGB" })]) assertThrows(make, DisposedError);
 });
 
 for (

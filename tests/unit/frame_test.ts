@@ -21,7 +21,7 @@ Deno.test(
     const frame = Frame.of(planes, info);
     assertEquals(frame.grants.length, 2);
     frame[Symbol.dispose]();
-    assertThrows(() => planes[1].view(), DisposedError, "was disposed with host frame NV12.");
+    assertThrows(() => planes[1].view(), DisposedError, "was disposed with host frame NV12 4 × 2.");
     assertThrows(() => Frame.of(planes, info), DisposedError);
     assertEquals(assertThrows(() => Frame.of([], info), ArgumentError).argument, "planes");
   }),
@@ -194,7 +194,7 @@ Deno.test(
       await collect();
     });
     assertEquals(warnings.length, 1);
-    assertMatch(warnings[0], /host frame NV12 was never disposed/);
+    assertMatch(warnings[0], /host frame NV12 4 × 2 was never disposed/);
   }),
 );
 
@@ -241,12 +241,16 @@ Deno.test(
     assertEquals([first.access, second.handle, second.address - first.address], ["read-write", first.handle, 8n]);
     const [{ start, end }] = frame.grants;
     const lent = frame.grants[0].lend("write", start, end, "another holder");
-    assertThrows(() => second.handle, AccessError, "plane 1 of host frame NV12 cannot be used");
+    assertThrows(() => second.handle, AccessError, "plane 1 of host frame NV12 4 × 2 cannot be used");
     lent.finish();
     assertEquals(second.handle, first.handle);
     frame[Symbol.dispose]();
-    assertThrows(() => first.handle, DisposedError, "plane 0 of host frame NV12 was disposed with host frame NV12");
-    assertThrows(() => second.view(), DisposedError, "plane 1 of host frame NV12 was disposed");
+    assertThrows(
+      () => first.handle,
+      DisposedError,
+      "plane 0 of host frame NV12 4 × 2 was disposed with host frame NV12 4 × 2",
+    );
+    assertThrows(() => second.view(), DisposedError, "plane 1 of host frame NV12 4 × 2 was disposed");
     second[Symbol.dispose]();
   }),
 );
@@ -257,7 +261,7 @@ Deno.test(
     using frame = host.allocateFrame(info);
     const [first, second] = frame.planes;
     first[Symbol.dispose]();
-    assertThrows(() => first.handle, DisposedError, "plane 0 of host frame NV12 was disposed");
+    assertThrows(() => first.handle, DisposedError, "plane 0 of host frame NV12 4 × 2 was disposed");
     const part = second.borrow("read-write");
     assertThrows(() => frame.borrow("read"), AccessError);
     assertThrows(() => second.handle, AccessError);

@@ -95,7 +95,11 @@ Deno.test(
     one.dispose();
     assertEquals([one.state, other.state, frame.resource.state], ["freed", "live", "live"]);
     frame[Symbol.dispose]();
-    assertEquals(ended, ["plane 0 of host frame NV12", "plane 1 of host frame NV12", "host frame NV12"]);
+    assertEquals(ended, [
+      "plane 0 of host frame NV12 4 × 2",
+      "plane 1 of host frame NV12 4 × 2",
+      "host frame NV12 4 × 2",
+    ]);
   }),
 );
 

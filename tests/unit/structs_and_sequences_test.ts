@@ -59,7 +59,7 @@ Deno.test("assertSameKind() compares formats and sizes, and not what a frame say
   const [first, other] = [64, 32].map((width) => imageInfo({ format: "GRAY8", width, height: 8 }));
   assertSameKind(checks, { ...first, media: { pts: 3n } }, first);
   const error = assertThrows(() => assertSameKind(checks, other, first), ArgumentError);
-  assertStringIncludes(error.message, "frame: expected GRAY8 of 64 × 8, as the first frame was, got GRAY8 of 32 × 8.");
+  assertStringIncludes(error.message, "frame: expected GRAY8 64 × 8, as the first frame was, got GRAY8 32 × 8.");
   const sound = {
     type: "audio",
     format: "f32",

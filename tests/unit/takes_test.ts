@@ -1,10 +1,11 @@
 // Limits of layouts as data: what an offer takes, and what is said of the rest.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import type { Memory, MemoryTarget, Offer } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { refuseTaken } from "../../src/core/device/takes.ts";
 import { PermanentContext } from "../../src/core/graph/context.ts";
+import { NoRouteError } from "../../src/core/errors.ts";
 import { Graph } from "../../src/core/graph/graph.ts";
 import { portMapper } from "../../src/core/graph/port_mapper.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
@@ -98,4 +99,20 @@ Deno.test("explain() and map() refuse what the offer of a target does not take",
   assertEquals(explained(target, part as HostTensor).includes("it begins 8 bytes after a multiple of 64"), true);
   part[Symbol.dispose]();
   assertEquals(explained(target, bytes).startsWith("host→limited: alias"), true);
+});
+
+Deno.test("a route that gaps close says by which call to copy the elements", () => {
+  using gaps = host.allocate({ shape: [4, 4], dtype: "u8", strides: [8, 2] });
+  const target = new Limited({ kind: "host-pointer", takes: { dense: "rows" } });
+  using graph = new Graph([host, target], [portMapper("host", "limited")]);
+  const { refused: [refusal] } = graph.explain(gaps, target);
+  assertEquals(refusal.argument, "strides[1]");
+  const error = assertThrows(() => graph.map(gaps, target), NoRouteError);
+  const call = "host.allocate({ shape, dtype }).view().set(tensor.elements())";
+  assertEquals([refusal.remedy, error.hint], Array(2).fill(`Copy it to memory without gaps: ${call}.`));
+  gaps.view().fill(7);
+  const { shape, dtype } = gaps.layout;
+  using dense = host.allocate({ shape, dtype });
+  dense.view().set(gaps.elements());
+  assertEquals(explained(target, dense).startsWith("host→limited: alias"), true);
 });

@@ -109,10 +109,10 @@ test("an image that no edge takes to the host says where it can go instead", (vu
   using graph = new MapperGraph([host, vulkan]);
   using image = vulkan.image(RGBA).allocate({ shape: [4, 4, 4] });
   const { message, hint } = assertThrows(() => graph.map(image, host), NoRouteError);
-  assertStringIncludes(message, "but no route from vulkan.image to any of them.");
+  assertStringIncludes(message, "and no route leads from vulkan.image to that.");
   assertEquals(
     hint,
-    "Copy the elements to memory that is in this graph: vulkan. For that the queues have read() and write().",
+    "Copy the elements to such memory, which is in this graph: queue.read() and queue.write().",
   );
 });
 

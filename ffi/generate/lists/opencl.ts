@@ -86,6 +86,8 @@ export const opencl: Library = {
     command("clEnqueueCopyBufferToImage"),
     { ...command("clEnqueueSVMMap", ["svm_ptr"]), optional: true },
     { ...command("clEnqueueSVMUnmap", ["svm_ptr"]), optional: true },
+    { ...command("clEnqueueSVMMemcpy", ["dst_ptr", "src_ptr"]), optional: true },
+    { ...command("clEnqueueSVMMemFill", ["svm_ptr"]), optional: true },
     command("clEnqueueMarkerWithWaitList"),
 
     { name: "clCreateFromGLBuffer", optional: true },

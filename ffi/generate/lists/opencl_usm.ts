@@ -15,6 +15,7 @@ export const openclUsm: Library = {
     { name: "clGetMemAllocInfoINTEL", address: ["ptr"] },
     { name: "clSetKernelArgMemPointerINTEL", address: ["arg_value"] },
     { name: "clEnqueueMemcpyINTEL", address: ["dst_ptr", "src_ptr", "event_wait_list", "event"] },
+    { name: "clEnqueueMemFillINTEL", address: ["dst_ptr", "event_wait_list", "event"] },
   ],
   constants: [
     {

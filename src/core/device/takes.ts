@@ -67,7 +67,7 @@ function refuseGaps({ dense }: Takes, { shape, strides, dtype }: Layout): Closed
     if (shape[i] > 1 && strides[i] !== expected) {
       return {
         reason: `strides[${i}]: expected ${expected} bytes, got ${strides[i]}: there may be no gaps${where}.`,
-        remedy: "Copy it to a layout without them.",
+        argument: `strides[${i}]`,
       };
     }
     expected *= shape[i];

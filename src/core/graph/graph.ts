@@ -1,8 +1,8 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { aKind, literal, type Names, NO_OPTIONS, object, optionsIn, shown, unexpected } from "../argument.ts";
-import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
-import { AccessError, ArgumentError, reasonOf, throwAll, withRemedy } from "../errors.ts";
+import { type Context, contextInWords, nameOf, portsOf, type Target } from "./context.ts";
+import { AccessError, ArgumentError, reasonOf, type Refusal, throwAll, withRemedy } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
 import { Checks, isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
@@ -130,7 +130,9 @@ export class Graph extends Printed implements Disposable {
   #search(source: Mapped, goal: Target, { access, waits }: Ready, copy: MapOptions["copy"]): Found {
     const query = { source: source.described, goal, access, waits, copies: copy === "allow" };
     const found = search(query, this.#edges, this.#targets);
-    return found.steps !== undefined || found.refused.length > 0 ? found : this.#noEdge(source, goal);
+    const { steps, refused } = found;
+    if (refused.length > 0) return withCopies(found, source);
+    return steps === undefined ? this.#noEdge(source, goal) : found;
   }
 
   #noEdge(source: Mapped, goal: Target): Found {
@@ -181,6 +183,14 @@ export class Graph extends Printed implements Disposable {
     }
     return { mapped: at, taken };
   }
+}
+
+/** Where a gap closes an edge, and there is nothing else to do about it: a copy has none. */
+function withCopies({ steps, refused }: Found, { target }: Mapped): Found {
+  const call = portsOf(target)?.denseCopy;
+  const remedy = `Copy it to memory without gaps${call === undefined ? "" : `: ${call}`}.`;
+  const isOfGaps = (one: Refusal) => one.remedy === undefined && one.argument?.startsWith("strides") === true;
+  return { steps, refused: refused.map((one) => isOfGaps(one) ? { ...one, remedy } : one) };
 }
 
 export interface Pending {

@@ -261,8 +261,8 @@ export function refuseDisposed(edge: string, { resource, name }: Context): Refus
 /** Why memory does not fit; undefined if the check found no problem. */
 export function whyUnfit(fit: object | Unfit): Reason | undefined {
   if (!("problem" in fit)) return undefined;
-  const reason = `${fit.argument}: ${fit.problem}`;
-  return fit.remedy === undefined ? { reason } : { reason, remedy: fit.remedy };
+  const { argument, problem, remedy } = fit;
+  return { reason: `${argument}: ${problem}`, argument, ...(remedy === undefined ? {} : { remedy }) };
 }
 
 export function refuseUnfit(edge: string, fit: object | Unfit): Refusal | undefined {

@@ -119,22 +119,22 @@ export interface Unreached {
 }
 
 /** What copies elements from any API to any other. */
-export const COPY = "the queues have read() and write().";
+export const COPY = "queue.read() and queue.write().";
 
 export function noEdge({ from, to, edgesFrom, there }: Unreached): Refusal {
   const edge = `${from}→${to}`;
   if (edgesFrom.length === 0) {
-    const remedy = "Allocate memory of that kind and map from it, or map to another target.";
-    return { edge, reason: "no edge leads there.", remedy };
+    const remedy = "Allocate memory of that kind, and map from it; or map to another target.";
+    return { edge, reason: `nothing in this graph maps to ${to}.`, remedy };
   }
   const near = edgesFrom.filter((each) => there.includes(each));
   const kinds = near.length === 0 ? edgesFrom : near;
   return {
     edge,
-    reason: `edges lead there from ${kinds.join(" and ")}, but no route from ${from} to any of them.`,
+    reason: `only memory of ${kinds.join(" or ")} is mapped there, and no route leads from ${from} to that.`,
     remedy: near.length === 0
       ? `Add a context with such memory to the graph: ${kinds.join(" or ")}. Or copy the elements: ${COPY}`
-      : `Copy the elements to memory that is in this graph: ${kinds.join(" or ")}. For that ${COPY}`,
+      : `Copy the elements to such memory, which is in this graph: ${COPY}`,
   };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Checks } from "../checks.ts";
-import type { FrameInfo, MediaFacts } from "./frame_info.ts";
+import { type FrameInfo, frameInWords, type MediaFacts } from "./frame_info.ts";
 import { type Ratio, rescaled } from "./ratio.ts";
 
 /** @throws {ArgumentError} for a frame of another format or size than the first. */
@@ -20,7 +20,7 @@ export function assertSameKind(checks: Checks, given: FrameInfo, first: FrameInf
 
 function kindInWords(info: FrameInfo): string {
   if (info.type === "table") return `${info.format} of ${info.columns.length} columns`;
-  if (info.type !== "audio") return `${info.format} of ${info.width} × ${info.height}`;
+  if (info.type !== "audio") return frameInWords(info);
   const { format, layout, channels, sampleRate } = info;
   return `${layout} ${format} of ${channels} channels, ${sampleRate} samples a second`;
 }

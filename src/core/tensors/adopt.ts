@@ -3,7 +3,7 @@ import { type Fence, fenceIn } from "../device/fence.ts";
 import type { MemoryTarget } from "../contract.ts";
 import type { Context } from "../graph/context.ts";
 import { ArgumentError } from "../errors.ts";
-import { type FrameInfo, type MediaFacts, withMoment } from "../layout/frame_info.ts";
+import { type FrameInfo, frameInWords, type MediaFacts, withMoment } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
 import { added, undone } from "../life/undo.ts";
@@ -228,7 +228,7 @@ function frameOf<T extends Tensor>(
   object: Adopted,
   info: FrameInfo,
   planes: readonly AdoptedPlane[],
-  { name = `${target.kind} frame ${info.format}`, metadata, moment }: Adoption,
+  { name = `${target.kind} frame ${frameInWords(info)}`, metadata, moment }: Adoption,
 ): Frame<T> {
   if (planes.length === 0) throw noPlanes(target.context);
   checkPlanes(planes, info);

@@ -2,7 +2,14 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { isMade, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
-import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } from "../layout/frame_info.ts";
+import {
+  type FrameInfo,
+  frameInfo,
+  frameInWords,
+  type MediaFacts,
+  planeLayouts,
+  withMoment,
+} from "../layout/frame_info.ts";
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import type { MemoryTarget } from "../contract.ts";
@@ -130,7 +137,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     }
     for (const plane of planes) plane.resource.assertLive();
     checkPlanes(planes, checked);
-    const name = `${planes[0].target.kind} frame ${checked.format}`;
+    const name = `${planes[0].target.kind} frame ${frameInWords(checked)}`;
     const resource = new Resource({ name, parts: planes.map((plane) => plane.resource) });
     const { target, parent } = planes[0];
     const frame = new Frame<P>({
@@ -227,11 +234,10 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.planes.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** What it prints besides its name: its size, and its format where the name has none. */
+  /** What it prints besides its name: its format and its size, where the name has none. */
   protected override facts(): (string | undefined)[] {
-    const { format } = this.info;
-    const size = sizeInWords(this.info);
-    return [this.name.includes(format) ? size : `${format} ${size}`, ...super.facts()];
+    const words = frameInWords(this.info);
+    return [this.name.includes(words) ? undefined : words, ...super.facts()];
   }
 
   /** What `JSON.stringify` makes of it: its kind of memory, format, size and planes. */
@@ -280,13 +286,6 @@ function sizeOf(info: FrameInfo): Partial<FrameJson> {
   return { width: info.width, height: info.height };
 }
 
-/** `1920 × 1080`, `2 channels of 48000 samples`, or `3 columns of 100 rows`. */
-export function sizeInWords(info: FrameInfo): string {
-  if (info.type === "table") return `${info.columns.length} columns of ${info.rows} rows`;
-  if (info.type !== "audio") return `${info.width} × ${info.height}`;
-  return `${info.channels} channels of ${info.samples} samples`;
-}
-
 /** The planes of a frame, or the tensor itself. */
 export function planesOf<T extends Tensor>(source: T | Frame<T>): readonly T[];
 export function planesOf(source: Mapped): readonly Tensor[];
@@ -311,7 +310,7 @@ function checkNewPlanes(planes: readonly { readonly layout: Layout }[], info: Fr
     layouts.map((l) => `[${l.shape.join(",")}] ${l.dtype}`).join(" and ");
   const wanted = describe(layouts);
   const given = describe(planes.map((plane) => plane.layout));
-  throw new LayoutError(`planes: expected ${wanted} for ${info.format} of this size, got ${shown(given)}.`, {
+  throw new LayoutError(`planes: expected ${wanted} for ${frameInWords(info)}, got ${shown(given)}.`, {
     api: "core",
     argument: "planes",
   });

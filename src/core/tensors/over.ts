@@ -5,7 +5,7 @@ import { type ImagePort, type KnownMemory, type KnownObject, Port } from "../dev
 import { nameOf, portsOf, type Target } from "../graph/context.ts";
 import { begin, type Begun, giveBackOf, type HeldSide, hold } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
-import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
+import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
 import type { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";
@@ -77,7 +77,7 @@ export function allocateTensor<T extends Tensor>(target: MemoryTarget<T>, init: 
 /** New memory of a kind, one block for all planes of a frame. */
 export function allocateFrame<T extends Tensor>(target: MemoryTarget<T>, given: FrameInfo): Frame<T> {
   const info = frameInfo(given);
-  return owned(target, `frame ${info.format}`, planeLayouts(info), info) as Frame<T>;
+  return owned(target, `frame ${frameInWords(info)}`, planeLayouts(info), info) as Frame<T>;
 }
 
 /** What allocates frames in memory of a kind; undefined where the kind has none of its own. */
@@ -147,7 +147,9 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   if (memory !== undefined) register(kind, memory.identity, first - offset, known === undefined);
   const ended = () =>
     own({
-      name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,
+      name: `${target.kind} ${
+        info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${frameInWords(info)}`
+      }`,
       ...{ allocation, start, end, access },
       owners: [context.resource],
       undo,

@@ -11,7 +11,7 @@ import type { Context } from "../graph/context.ts";
 import { SAME_ADDRESS, whyEnded } from "../graph/mapper.ts";
 import type { DType } from "../layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../layout/layout.ts";
-import { Allocation } from "../memory/allocation.ts";
+import { Allocation, type Closed } from "../memory/allocation.ts";
 import { mapBlock, PAGE } from "../native/blocks.ts";
 import { bytesAt, pinned } from "../native/pin.ts";
 import { adoptTensor, attaching, type AttachOptions } from "./adopt.ts";
@@ -225,7 +225,7 @@ const SAMPLE = 4096;
 const COPY_INSTEAD = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
 
 /** Why the CPU cannot reach device memory, as a block says it; nothing for memory of another kind. */
-export function closedTo(kind: UsmKind, { name }: { readonly name: string }): { closed?: Required<Reason> } {
+export function closedTo(kind: UsmKind, { name }: { readonly name: string }): { closed?: Closed } {
   if (kind !== "device") return {};
   return { closed: { reason: `it is memory of ${name}, which the CPU cannot reach.`, remedy: COPY_INSTEAD } };
 }
@@ -278,6 +278,7 @@ export function unifiedPorts<T extends PointerTensor>(
   const toPeer: Offer = { kind: POINTER, refuse: refuseOther, verdict: SAME_ADDRESS };
   const fromPeer = (from: string): Offer => ({ kind: POINTER, from, refuse: refuseFar, verdict: SAME_ADDRESS });
   return {
+    denseCopy: "queue.copy(tensor, usm.allocate({ kind, shape, dtype }))",
     exports: [byAddress, byCopy, ...exports, ...peer === undefined ? [] : [toPeer]],
     imports: [...imports, ...peer === undefined ? [] : [fromPeer(peer)]],
     get line() {

@@ -1,6 +1,6 @@
 import { InteropError } from "../../core/errors.ts";
 import type { StreamEnds } from "../../gl/stream_ends.ts";
-import type { ImageInfo } from "../../core/layout/frame_info.ts";
+import { frameInWords, type ImageInfo } from "../../core/layout/frame_info.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -120,6 +120,6 @@ function describe(struct: FrameStruct): Known {
     starts.push(byteLength);
     byteLength += layout.byteLength;
   }
-  const name = `cuda frame ${info.format} of an EGLStream${struct.isArrays ? ", of arrays" : ""}`;
+  const name = `cuda frame ${frameInWords(info)} of an EGLStream${struct.isArrays ? ", of arrays" : ""}`;
   return { struct: struct.copy(), info, layouts, starts, byteLength, name };
 }

@@ -1,5 +1,12 @@
 import { object } from "../../core/argument.ts";
-import { frameInfo, type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../../core/layout/frame_info.ts";
+import {
+  frameInfo,
+  frameInWords,
+  type ImageInfo,
+  imageInfo,
+  type ImageInit,
+  planeLayouts,
+} from "../../core/layout/frame_info.ts";
 import { AccessError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line } from "../../core/device/line.ts";
@@ -73,10 +80,10 @@ export class CudaArrayFrame extends NativeObject {
     if (wanted.join() !== given.join()) {
       throw checks.unfit(
         "arrays",
-        `expected ${wanted.join(" and ")} for ${checked.format}, got ${given.join(" and ") || "none"}.`,
+        `expected ${wanted.join(" and ")} for ${frameInWords(checked)}, got ${given.join(" and ") || "none"}.`,
       );
     }
-    const name = `cuda frame ${checked.format} of ${planes.length} arrays`;
+    const name = `cuda frame ${frameInWords(checked)} of ${planes.length} arrays`;
     const resource = new Resource({ name, owners: planes.map(({ resource }) => resource) });
     return new CudaArrayFrame(checked, "read-write", resource, () => planes);
   }

@@ -3,7 +3,7 @@ import { isMade, type Names, optionsIn } from "../../core/argument.ts";
 import type { Call } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import { AccessError } from "../../core/errors.ts";
-import type { ImageFormat } from "../../core/layout/frame_info.ts";
+import { frameInWords, type ImageFormat } from "../../core/layout/frame_info.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
@@ -221,8 +221,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (info.type === "image" && info.format === format && info.width === width && info.height === height) {
       return planes;
     }
-    const pixels = info.type === "audio" ? undefined : checks.pixelsIn(info, "frame");
-    const what = pixels === undefined ? "sound" : `${pixels.format} of ${pixels.width}×${pixels.height}`;
-    throw checks.unfit("frame", `expected ${format} of ${width}×${height}, got ${what}.`, undefined, PRESENT);
+    const what = `expected ${format} ${width} × ${height}, got ${frameInWords(info)}.`;
+    throw checks.unfit("frame", what, undefined, PRESENT);
   }
 }

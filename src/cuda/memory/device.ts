@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { type FrameInfo, frameInfo, planeLayouts } from "../../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../../core/layout/frame_info.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { own } from "../../core/memory/own.ts";
@@ -38,7 +38,7 @@ export function deviceFrame(context: CudaPrimaryContext, given: FrameInfo): Fram
   const { byteOffset, byteLength } = layouts[layouts.length - 1];
   const block = deviceBlock(context, byteOffset + byteLength);
   const range = { start: 0, end: block.byteLength, owners: [context.resource] };
-  const resource = own({ name: `cuda frame ${info.format}`, allocation: new Allocation(block), ...range });
+  const resource = own({ name: `cuda frame ${frameInWords(info)}`, allocation: new Allocation(block), ...range });
   const { memory, deviceAddress: handle, hostAddress: hostHandle } = block;
   return framed(context, resource, info, layouts.map((layout) => ({ handle, hostHandle, memory, layout })), {});
 }

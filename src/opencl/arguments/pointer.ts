@@ -1,4 +1,3 @@
-import { Printed } from "../../core/printed.ts";
 import { CL_KERNEL_ARG_ADDRESS_CONSTANT, CL_KERNEL_ARG_TYPE_CONST } from "../../../ffi/opencl/constants.ts";
 import { isMade } from "../../core/argument.ts";
 import type { ParameterPlace } from "../../core/device/parameter.ts";
@@ -8,26 +7,10 @@ import { type Access, writes } from "../../core/memory/access.ts";
 import { elsewhere } from "../../core/checks.ts";
 import type { BaseContext } from "../base_context.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
+import { BaseOf } from "../buffers/base_of.ts";
 import { BufferTensor } from "../buffers/tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 import { elementOf, LARGEST_TYPE } from "../../core/device/opencl_c.ts";
-
-/** A tensor whose `layout.byteOffset` the kernel gets as a separate argument. */
-export class BaseOf<T extends BufferTensor = BufferTensor> extends Printed {
-  /** The tensor. */
-  readonly tensor: T;
-
-  /** Passes the tensor's handle as it is. */
-  constructor(tensor: T) {
-    super();
-    this.tensor = tensor;
-  }
-
-  /** Its tensor. */
-  toString(): string {
-    return `the base of ${this.tensor}`;
-  }
-}
 
 type Pointee = BufferTensor | OpenCLPointerTensor;
 
@@ -56,7 +39,7 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
     throw new LayoutError(
       `${this.where}: ${tensor.name} begins ${byteOffset} bytes into its cl_mem.`,
       this.about(
-        "No sub-buffer can begin there. Pass new BaseOf(tensor), and tensor.layout.byteOffset as an argument of its own; " +
+        "No sub-buffer can begin there. Pass tensor.base, and tensor.layout.byteOffset as an argument of its own; " +
           "or copy it to memory of its own, as copy() does in a pipeline.",
       ),
     );

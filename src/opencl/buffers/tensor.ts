@@ -2,6 +2,7 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { MemoryClass } from "../../core/device/proofs.ts";
 import { Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
 import type { BaseContext } from "../base_context.ts";
+import { BaseOf } from "./base_of.ts";
 import type { BufferLimits } from "./limits.ts";
 
 /** A buffer that is not a sub-buffer; the tensors over it share this. */
@@ -50,6 +51,14 @@ export abstract class BufferTensor extends Tensor<ClMem> {
   /** Its context. */
   get context(): BaseContext {
     return this.target.context as BaseContext;
+  }
+
+  /**
+   * The same tensor for a kernel that gets `layout.byteOffset` as an argument of its own. A tensor needs it that begins in
+   * the middle of its `cl_mem`, where no sub-buffer can begin.
+   */
+  get base(): BaseOf<this> {
+    return new BaseOf(this);
   }
 
   /** The offset of its first element in the root, in bytes. */

@@ -12,6 +12,7 @@ import {
   probedStep,
   refused,
   refuseEnded,
+  refuseUnfit,
   resourceOf,
   UNMAPPED,
 } from "../../core/graph/mapper.ts";
@@ -126,7 +127,7 @@ function choiceFor(source: Described, target: ImageTarget, access: Access): Choi
   if (closed !== undefined) return closed;
   const [{ layout, address, allocation }] = source.planes;
   const fit = target.fit(layout);
-  if ("problem" in fit) return refused(EDGE, `${fit.argument}: ${fit.problem}`, fit.remedy);
+  if ("problem" in fit) return refuseUnfit(EDGE, fit)!;
   if (fit.type === "1D buffer") {
     return refused(EDGE, 'type: a "1D buffer" image is made over an OpenCL buffer, not over host memory.');
   }

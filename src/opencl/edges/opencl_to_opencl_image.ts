@@ -11,6 +11,7 @@ import {
   probedStep,
   refused,
   refuseEnded,
+  refuseUnfit,
   resourceOf,
 } from "../../core/graph/mapper.ts";
 import { noRoute } from "../../core/graph/route.ts";
@@ -66,7 +67,7 @@ function fitOf(source: Described, target: ImageTarget): ImageShape | Refusal {
   if (closed !== undefined) return closed;
   const [{ layout, address }] = source.planes;
   const fit = cl.images.overBuffers.fit(target, layout, address);
-  return "problem" in fit ? refused(EDGE, `${fit.argument}: ${fit.problem}`, fit.remedy) : fit;
+  return "problem" in fit ? refuseUnfit(EDGE, fit)! : fit;
 }
 
 function isOverHost({ planes: [{ address }] }: Described): boolean {

@@ -12,7 +12,7 @@ import { checks } from "../check.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { PIXEL_FORMATS } from "../images/format.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { whyEnded } from "../../core/graph/mapper.ts";
+import { whyEnded, whyUnfit } from "../../core/graph/mapper.ts";
 import { imageView } from "../images/map.ts";
 import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
@@ -108,9 +108,7 @@ function fitPicture(target: ImportingTarget, at: Layout): ImageShape | ImageProb
 function refuseSource(target: ImportingTarget, { planes: [{ layout }] }: Described): Closed {
   if (!target.context.queue.resource.isLive) return { reason: `${target.context.name}, or its queue, was disposed.` };
   const image = fitPicture(target, layout);
-  if (isProblem(image)) {
-    return { reason: image.problem, ...(image.remedy === undefined ? {} : { remedy: image.remedy }) };
-  }
+  if (isProblem(image)) return whyUnfit(image);
   const { type = image.type } = target;
   if (image.type === type) return undefined;
   const what = image.type === "2D" ? "one picture" : "an array of pictures";

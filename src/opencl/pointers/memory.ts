@@ -1,5 +1,5 @@
 import { LARGEST_TYPE } from "../../core/device/opencl_c.ts";
-import { assertInOnePiece } from "../check.ts";
+import { assertInOnePiece, checks } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import type { Allocation, Block } from "../../core/memory/allocation.ts";
 import type { PointerBlock } from "../../core/tensors/pointer.ts";
@@ -46,6 +46,13 @@ export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
       free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${about.kind} memory`) : undefined,
     };
   });
+}
+
+/** OpenCL fills from multiples of the pattern's size on. @throws {LayoutError} for another address. */
+export function assertAligned(at: Address, { length }: Uint8Array): void {
+  const beyond = Number(at % BigInt(length));
+  if (beyond === 0) return;
+  throw checks.unfit("to", `a row begins ${beyond} bytes after a multiple of the pattern's ${length}.`);
 }
 
 /** Keeps a `cl_context` until the result is called. */

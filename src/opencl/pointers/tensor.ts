@@ -1,8 +1,11 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
+import type { Target } from "../../core/graph/context.ts";
 import { PointerTensor } from "../../core/tensors/pointer.ts";
+import type { PointerCommands } from "../../core/tensors/pointer_commands.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { BaseContext } from "../base_context.ts";
+import type { ClLane } from "../lane.ts";
 
 /** The CL_KERNEL_EXEC_INFO_… values that announce memory which a kernel reaches by a pointer in memory. */
 export interface ExecInfo {
@@ -14,6 +17,8 @@ export interface ExecInfo {
 
 /** Memory that kernels reach by its address, which is its handle. A part has an offset, and may begin at any byte. */
 export abstract class OpenCLPointerTensor extends PointerTensor {
+  /** Its memory, with a queue's commands on it. */
+  declare readonly target: Target & { readonly commands: PointerCommands<ClLane, OpenCLPointerTensor> };
   /** Its context. */
   readonly context: BaseContext;
 

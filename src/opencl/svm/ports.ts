@@ -37,6 +37,7 @@ export function svmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(
     judge: ({ allocation }) => context.proofs.judge(svm.classOf(allocation)),
   };
   return {
+    denseCopy: "cl.queue.copy(tensor, cl.svm.allocate({ shape, dtype }))",
     exports: [{ kind: "host-view", ...proven }],
     imports: [{
       kind: "host-pointer",

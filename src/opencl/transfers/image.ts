@@ -10,7 +10,7 @@ import { colourIn, type FillValue } from "../../core/device/pattern.ts";
 import type { Direction, HostBytes } from "../../core/device/queue.ts";
 import type { ClLane } from "../lane.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
-import type { Taken } from "./commands.ts";
+import type { MemTensor } from "./commands.ts";
 
 /** The command that copies an image's pixels to the program's bytes, which have no gaps, or back. */
 export function movePixels(
@@ -32,7 +32,7 @@ export function movePixels(
  * The command that copies between two images of one format and size, or between an image and a buffer of its pixels
  * without gaps. It uses the whole buffer: PoCL 3.1 crashes on a sub-buffer. Undefined between two buffers.
  */
-export function copyImage(from: Taken, to: Taken): Call<ClLane> | undefined {
+export function copyImage(from: MemTensor, to: MemTensor): Call<ClLane> | undefined {
   const [source, target] = [memOf(from), memOf(to)];
   if (ImageTensor.isImage(from) && ImageTensor.isImage(to)) {
     const fn = "clEnqueueCopyImage";
@@ -81,7 +81,7 @@ function assertAlike(from: ImageTensor, to: ImageTensor, fn: string): void {
   }
 }
 
-function memOf(use: Taken): ClMem {
+function memOf(use: MemTensor): ClMem {
   return ImageTensor.isImage(use) ? use.rawHandle : use.root.mem;
 }
 

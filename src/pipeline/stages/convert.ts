@@ -1,4 +1,5 @@
 import { integer, type Rule } from "../../core/checks.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { type FrameInfo, type ImageInfo, imageInfo, type PixelsInfo } from "../../core/layout/frame_info.ts";
 import type { OpenCLContext, OpenCLTensor } from "../../opencl/mod.ts";
 import { checks, Transform } from "../stage.ts";
@@ -26,6 +27,7 @@ const FORMAT: Rule = (checks, value, argument) => void checks.nameIn(value, WRIT
  * It reads what it writes, and planar 4:2:2 and RGB by the names of FFmpeg and GStreamer; of those, name the format to write.
  *
  * @throws {ArgumentError} for what is no OpenCLContext, a format that it does not write, and no size of a picture.
+ * @throws {DisposedError} if the context was disposed.
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
   contextIn(cl, "opencl", "cl");
@@ -38,8 +40,8 @@ export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<O
     gives: (given) => outputOf(given as PixelsInfo, options),
     process: (input, { info, planes }) => {
       const { format, width, height } = info as ImageInfo;
-      const to = planes.flatMap((plane) => [plane, plane.layout.strides[0]]);
-      pictures.run(input, { format, width, height, colour: colourOf(info as ImageInfo) }, to);
+      const to = { format, width, height, colour: colourOf(info as ImageInfo) };
+      pictures.run(input, to, planes.map((plane) => [plane, plane.layout.strides[0] / sizeOf(plane.layout.dtype)]));
     },
     close: () => pictures.close(),
   });
@@ -56,9 +58,16 @@ function outputOf(
 function written({ format, ...to }: Pick<Written, "width" | "height" | "colour"> & { format: string }): Written {
   const components = WRITTEN[format as ConvertedFormat];
   const hasAlpha = components.space === "rgb" && components.places[0][2] === 4;
+  const { bits } = components;
   return {
-    ...{ ...to, ...components, type: "uchar" },
-    store: (at, value) => `${at} = convert_uchar_sat_rte(${value});`,
+    ...{ ...to, ...components, type: bits === undefined ? "uchar" : "ushort" },
+    store: (at, value) => `${at} = ${bits === undefined ? `convert_uchar_sat_rte(${value})` : highest(bits, value)};`,
     ...hasAlpha && { also: (x, y) => `out0[${y} * outs0 + ${x} * 4 + 3] = 255;` },
   };
+}
+
+/** A value of a byte, with its fraction, in the highest bits of 16. */
+function highest(bits: number, value: string): string {
+  const unused = 16 - bits;
+  return `(ushort)(min(convert_uint_sat_rte(${value} * ${2 ** (bits - 8)}.0f), ${2 ** bits - 1}u) << ${unused})`;
 }

@@ -56,6 +56,7 @@ const NAMES = {
  * reads them. It reads pictures as {@link convert} does.
  *
  * @throws {ArgumentError} for what is no OpenCLContext, and wrong options. An input that it does not fit ends the pipeline.
+ * @throws {DisposedError} if the context was disposed.
  *
  * @example
  * ```ts ignore
@@ -110,16 +111,11 @@ export function pictureInput(cl: OpenCLContext, options: PictureInputOptions = {
         const hint = "Pass the model's own layout and format, or write prepare() yourself.";
         throw checks.wrong("input", `${what} model takes ${dtype} [${shape}].`, hint);
       }
-      if (to.layout.byteOffset !== 0) {
-        const what =
-          `a picture would begin at byte ${to.layout.byteOffset} of the input, where ${cl.name} has no sub-buffer.`;
-        throw checks.wrong("batch", what, "Leave it out, or take an input whose pictures are a multiple of 512 bytes.");
-      }
       for (const [argument, numbers] of Object.entries({ mean, scale })) {
         if (typeof numbers === "number" || numbers.length === count) continue;
         throw checks.wrong(argument, `expected ${count} numbers, got ${numbers.length}.`);
       }
-      pictures.run(frame, { width, height, count, dtype }, [to, layout === "NCHW" ? width : width * count]);
+      pictures.run(frame, { width, height, count, dtype }, [[to, layout === "NCHW" ? width : width * count]]);
     },
     close: () => pictures.close(),
   };

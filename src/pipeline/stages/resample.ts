@@ -1,3 +1,4 @@
+import { sizeOf } from "../../core/layout/dtype.ts";
 import { rowStrideOf } from "../../core/layout/facts.ts";
 import type { Colour, PictureInfo, PixelsInfo } from "../../core/layout/frame_info.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
@@ -9,7 +10,7 @@ import { checks } from "../stage.ts";
 /** The formats of samepage's that kernels here read and write. */
 export type ConvertedFormat =
   | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
-  | ("NV12" | "I420" | "YV12" | "YUV444");
+  | ("NV12" | "I420" | "YV12" | "YUV444" | "P010" | "P012" | "P016");
 
 /** Where a component lies: its plane, its element in a step, the elements of one, and the pixels of one as powers of 2. */
 type Place = readonly [plane: number, element: number, step: number, across: number, down: number];
@@ -20,9 +21,12 @@ export interface Components {
   readonly space: "grey" | "rgb" | "yuv";
   /** Where each is. */
   readonly places: readonly Place[];
+  /** Bits of an element of 16, the highest of it; bytes if left out. */
+  readonly bits?: number;
 }
 
 const GREY: Place = [0, 0, 1, 0, 0];
+const IN_PAIRS: readonly Place[] = [GREY, [1, 0, 2, 1, 1], [1, 1, 2, 1, 1]];
 
 export const WRITTEN: Readonly<Record<ConvertedFormat, Components>> = {
   GRAY8: { space: "grey", places: [GREY] },
@@ -32,10 +36,13 @@ export const WRITTEN: Readonly<Record<ConvertedFormat, Components>> = {
   BGRA: packed(4, 2, 0),
   RGBX: packed(4, 0, 2),
   BGRX: packed(4, 2, 0),
-  NV12: { space: "yuv", places: [GREY, [1, 0, 2, 1, 1], [1, 1, 2, 1, 1]] },
+  NV12: { space: "yuv", places: IN_PAIRS },
   I420: planar("yuv", [0, 1, 2], 1, 1),
   YV12: planar("yuv", [0, 2, 1], 1, 1),
   YUV444: planar("yuv", [0, 1, 2]),
+  P010: { space: "yuv", places: IN_PAIRS, bits: 10 },
+  P012: { space: "yuv", places: IN_PAIRS, bits: 12 },
+  P016: { space: "yuv", places: IN_PAIRS, bits: 16 },
 };
 
 /** The formats that kernels read: others by FFmpeg's and GStreamer's names, which pictures of odd sizes have as well. */
@@ -89,13 +96,15 @@ export class Resampler<T> {
   }
 
   /**
-   * Submits a kernel; `args` are the tensors that it writes, each with the elements from row to row.
+   * Submits a kernel.
    *
+   * @param outputs the tensors that it writes, each with the elements from row to row
    * @throws {LayoutError} for a picture with gaps within its rows.
    */
-  run({ info, planes }: Frame<OpenCLTensor>, to: T, args: Parameters<OpenCLKernel["run"]>[1]): void {
+  run({ info, planes }: Frame<OpenCLTensor>, to: T, outputs: readonly Rows[]): void {
     const { kernel, items } = this.#madeFor(info as PixelsInfo, to);
-    kernel.run({ items }, [...planes.flatMap((plane, i) => [plane, rowsOf(plane, i)]), ...args]);
+    const inputs = planes.map((plane, i): Rows => [plane, rowsOf(plane, i)]);
+    kernel.run({ items }, [...inputs, ...outputs].flatMap(argumentsFor));
   }
 
   #madeFor(from: PixelsInfo, to: T): Made {
@@ -117,10 +126,19 @@ export class Resampler<T> {
   }
 }
 
-/** Bytes from row to row of a plane that is read. */
+/** A plane, and its elements from row to row. */
+type Rows = readonly [plane: OpenCLTensor, elements: number];
+
+/** A part of a picture may begin where no sub-buffer can: a kernel gets its first element's place. */
+function argumentsFor([plane, rows]: Rows): [OpenCLTensor["base"], first: number, rows: number] {
+  const { byteOffset, dtype } = plane.layout;
+  return [plane.base, byteOffset / sizeOf(dtype), rows];
+}
+
+/** Elements from row to row of a plane that is read. */
 function rowsOf({ layout }: OpenCLTensor, i: number): number {
   const stride = rowStrideOf(layout);
-  if (stride !== undefined) return stride;
+  if (stride !== undefined) return stride / sizeOf(layout.dtype);
   throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and no kernel reads it.`, "Copy it.");
 }
 
@@ -171,12 +189,16 @@ function sourceOf(from: PixelsInfo, to: Written): string {
   const planes = (name: string, type: string, { places }: Components) =>
     Array.from(
       new Set(places.map(([plane]) => plane).sort()),
-      (p) => `global ${type} *${name}${p}, int ${name}s${p}`,
+      (p) => ({ pointer: `${name}${p}`, first: `${name}f${p}`, rows: `${name}s${p}`, type }),
     );
   const at = (name: string, [plane, element, step, across, down]: Place, x: string, y: string) =>
     `${name}${plane}[(${y} >> ${down}) * ${name}s${plane} + (${x} >> ${across}) * ${step} + ${element}]`;
-  const inputs = planes("in", "const uchar", reads);
-  const names = inputs.map((one) => one.replace(/global const uchar \*|int /g, ""));
+  const [inputs, outputs] = [
+    planes("in", reads.bits === undefined ? "const uchar" : "const ushort", reads),
+    planes("out", to.type, to),
+  ];
+  const parameters = inputs.map(({ pointer, rows, type }) => `global ${type} *${pointer}, int ${rows}`);
+  const names = inputs.map(({ pointer, rows }) => `${pointer}, ${rows}`);
   const [across, down] = blockOf(to);
   const taps = [from.width / to.width, from.height / to.height].map((scale) => Math.max(1, Math.ceil(scale)));
   const isOfBlock = ([, , , x, y]: Place) => 1 << x === across && 1 << y === down;
@@ -194,10 +216,12 @@ function sourceOf(from: PixelsInfo, to: Written): string {
     : `sample(${names.join(", ")}, (x + i + (u + 0.5f) / ${taps[0]}) * ${ratio(from.width, to.width)},
                   (y + j + (v + 0.5f) / ${taps[1]}) * ${ratio(from.height, to.height)})`;
   return `
-float3 pixel(${inputs.join(", ")}, int x, int y) {
-  return (float3)(${reads.places.map((place) => at("in", place, "x", "y")).join(", ")}); // of one, it is all three
+float3 pixel(${parameters.join(", ")}, int x, int y) {
+  return (float3)(${reads.places.map((place) => at("in", place, "x", "y")).join(", ")})${
+    reads.bits === undefined ? "" : " / 256.0f"
+  }; // of one, it is all three
 }
-float3 sample(${inputs.join(", ")}, float x, float y) {
+float3 sample(${parameters.join(", ")}, float x, float y) {
   float2 f = (float2)(x, y) - 0.5f;
   int2 a = convert_int2_rtn(f), b = clamp(a + 1, (int2)(0), (int2)(${right}, ${bottom}));
   f -= convert_float2(a);
@@ -205,7 +229,10 @@ float3 sample(${inputs.join(", ")}, float x, float y) {
   return mix(mix(pixel(${names.join(", ")}, a.x, a.y), pixel(${names.join(", ")}, b.x, a.y), f.x),
              mix(pixel(${names.join(", ")}, a.x, b.y), pixel(${names.join(", ")}, b.x, b.y), f.x), f.y);
 }
-kernel void resample(${[...inputs, ...planes("out", to.type, to)].join(", ")}) {
+kernel void resample(${
+    [...inputs, ...outputs].map((one) => `global ${one.type} *${one.pointer}, ulong ${one.first}, int ${one.rows}`)
+  }) {
+  ${[...inputs, ...outputs].map(({ pointer, first }) => `${pointer} += ${first};`).join(" ")}
   int x = get_global_id(0) * ${across}, y = get_global_id(1) * ${down};
   float3 sum = 0;
   for (int j = 0; j < ${down}; j++) for (int i = 0; i < ${across}; i++) {

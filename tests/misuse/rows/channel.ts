@@ -366,7 +366,7 @@ export default table(import.meta, {
     }),
     fails: wrong(
       "frame",
-      /no message can describe host frame GRAY8: body: expected at most 65536 bytes, .* as a tensor/,
+      /no message can describe host frame GRAY8 8 × 8: body: expected at most 65536 bytes, .* as a tensor/,
     ),
   },
   "a dictionary's name that is too long for a message": {

@@ -221,7 +221,7 @@ export default table(import.meta, {
   "encode: another size": row("a.png", {}, async ({ write }) => {
     await write();
     await write(imageInfo({ format: "RGB", width: 32, height: 8 }));
-  }, wrong("frame", /expected RGB of 16 × 8, as the first frame was, got RGB of 32 × 8/, /one kind/)),
+  }, wrong("frame", /expected RGB 16 × 8, as the first frame was, got RGB 32 × 8/, /one kind/)),
   "encode: sound into a file of pictures": row("a.mkv", { codec: "ffv1" }, async ({ ffmpeg, out }) => {
     using graph = new MapperGraph([host, ffmpeg]);
     const info = { type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 8, layout: "planar" } as const;

@@ -66,7 +66,7 @@ export default table(import.meta, {
   ),
   "a choice that is misspelt": row(
     () => FFmpegContext.open(any({ om: dmabuf })),
-    { error: ArgumentError, api: "core", argument: "choice", message: /unknown property om/, hint: /Use on/ },
+    { error: ArgumentError, api: "core", argument: "options", message: /unknown property om/, hint: /Use on/ },
   ),
   "a device that has ended": row(() => {
     const va = VaapiContext.open({ node: NODE });

@@ -169,7 +169,7 @@ export default table(import.meta, {
       error: NoRouteError,
       api: "core",
       argument: "target",
-      message: /no edge leads there/,
+      message: /nothing in this graph maps to /,
       hint: /Allocate memory of that kind/,
     },
   },

@@ -30,7 +30,7 @@ export default table(import.meta, {
   }),
   "an option that there is not": row(
     () => void OnnxRuntimeContext.open(any({ device: "CPU" })),
-    { ...wrong("choice", /unknown property device/, /library/), api: "core" },
+    { ...wrong("options", /unknown property device/, /library/), api: "core" },
   ),
   "providers of a context that was disposed": row((ort) => {
     if (ort.providers.length === 0) throw new Error("no provider");

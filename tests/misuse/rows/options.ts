@@ -30,6 +30,21 @@ export default table(import.meta, {
       hint: /rowAlign/,
     },
   },
+  "a copy that is neither allowed nor refused": {
+    run() {
+      using t = host.allocate(bytes);
+      using graph = new MapperGraph([host]);
+      for (const copy of [true, null, 1, "allowed"]) {
+        fails("explain", () => graph.explain(t, host, any({ copy })), ArgumentError);
+        fails("map", () => graph.map(t, host, any({ copy })), ArgumentError);
+      }
+      graph.map(t, host, { copy: any("yes") });
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "copy" },
+      message: /copy: expected one of "never", "allow", got "yes"/,
+    },
+  },
   "names that no option has: the doctor": {
     run: () => doctor(any({ proof: false })),
     fails: {

@@ -10,7 +10,7 @@ import {
   Metadata,
   traceForgotten,
 } from "@samepage/interop";
-import { BaseOf, LocalMemory, openclDevices } from "@samepage/interop/opencl";
+import { LocalMemory, openclDevices } from "@samepage/interop/opencl";
 import { doctor, svgOf, textOf } from "@samepage/interop/doctor";
 import { any, collect, fails, open, safe, say } from "../kit.ts";
 import { table } from "../row.ts";
@@ -50,7 +50,12 @@ export default table(import.meta, {
       ask(frame);
       say(tensor.access, tensor.grants.length);
     },
-    says: ["true 0", "host tensor [4] u8 read-write 1 0 0 true", "host frame u8 read-write 1 0 0 true", "read-write 1"],
+    says: [
+      "true 0",
+      "host tensor [4] u8 read-write 1 0 0 true",
+      "host frame u8 1 channels of 4 samples read-write 1 0 0 true",
+      "read-write 1",
+    ],
   },
   "of a context that was disposed": {
     opencl: true,
@@ -109,7 +114,7 @@ export default table(import.meta, {
       const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 2, height: 2 }));
       const metadata = new Metadata({ source: { stream: "\n\0".repeat(1000) } });
       const others = [host, ledger, metadata, mapped.route, cl.queue.fence(), cl.svm, new LocalMemory(4)];
-      for (const made of [...others, new BaseOf(mapped)]) {
+      for (const made of [...others, mapped.base]) {
         say(made.toString() === Deno.inspect(made), made.toString().includes("\n"));
       }
       const ending = [mapped, source, frame, graph, cl.queue, cl];

@@ -124,7 +124,7 @@ export default table(import.meta, {
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", argument: "to" },
-      message: /expected an OpenCLTensor or an OpenCLImage, got a Frame/,
+      message: /expected a tensor or an image of OpenCL's, got a Frame/,
       hint: /frame\.planes\[i\]/,
     },
   },
@@ -136,7 +136,7 @@ export default table(import.meta, {
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", argument: "from" },
-      message: /expected an OpenCLTensor or an OpenCLImage, got a HostTensor/,
+      message: /expected a tensor or an image of OpenCL's, got a HostTensor/,
       hint: /^Map it first: graph\.map\(tensor, cl\), or queue\.write\(\) its view\.$/,
     },
   },

@@ -4,7 +4,7 @@
  * @module
  */
 import { type DType, host, type HostTensor, LayoutError, MapperGraph, type Tensor } from "@samepage/interop";
-import { BaseOf, OpenCLContext, type OpenCLKernel, type OpenCLTensor } from "@samepage/interop/opencl";
+import { OpenCLContext, type OpenCLKernel, type OpenCLTensor } from "@samepage/interop/opencl";
 import { open, type Platform, thrown } from "../help.ts";
 import { ADDRESSES, type Kind, Room, type Row } from "./rows.ts";
 
@@ -131,7 +131,7 @@ export const buffers: Kind = function* (platform, stack) {
           using a = partOf(source, begin);
           using b = partOf(sink, begin);
           const [atA, atB] = [a, b].map(({ layout }) => BigInt(layout.byteOffset));
-          copyAny.run({ items: [MOST / 16] }, [new BaseOf(a), atA, new BaseOf(b), atB]);
+          copyAny.run({ items: [MOST / 16] }, [a.base, atA, b.base, atB]);
         }
         to.assertHolds(begin, from.before(begin, MOST));
       },
