@@ -104,7 +104,7 @@ export class CudaHostMemory {
 
 const UNREACHABLE = {
   reason: "it is memory of a GPU, which the CPU cannot reach.",
-  remedy: 'Allocate it with { location: "host" }, or copy it: stream.read(tensor, bytes).',
+  remedy: 'Map it to the host with { copy: "allow" }, or allocate it by cuda.pinned.',
 };
 
 /**

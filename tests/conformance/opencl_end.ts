@@ -2,6 +2,7 @@ import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Target } from "../../src/core/graph/context.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
+import type { Line } from "../../src/core/device/line.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
@@ -94,6 +95,11 @@ export class OpenCLEnd implements End, Disposable {
     this.#copy = program.kernel("copy");
     this.#rawCopy = program.kernel("copy");
     this.#raw = new RawQueue(context.handle, context.device.handle);
+  }
+
+  /** The line on which its work comes late. */
+  get lateLine(): Line {
+    return this.#late.line;
   }
 
   /** The queue keeps the last command's event; the last one has to go well, or waiting for it would fail. */

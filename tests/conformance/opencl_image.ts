@@ -2,6 +2,7 @@ import { MapperGraph } from "../../mod.ts";
 import { portMapper } from "../../src/core/graph/port_mapper.ts";
 import { hostToOpenCLImage, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
+import type { Line } from "../../src/core/device/line.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
@@ -246,6 +247,11 @@ export class ImageEnd implements End, Disposable {
     this.#load = program.kernel("load");
     this.#rawKernels = { store: program.kernel("store"), load: program.kernel("load") };
     this.#raw = new RawQueue(context.handle, context.device.handle);
+  }
+
+  /** The line on which its work comes late. */
+  get lateLine(): Line {
+    return this.#late.line;
   }
 
   allocate({ shape }: LayoutInit): OpenCLImage {

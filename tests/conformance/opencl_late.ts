@@ -1,3 +1,4 @@
+import type { Line } from "../../src/core/device/line.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLQueue, OpenCLTensor } from "../../src/opencl/mod.ts";
 
 const SOURCE = `
@@ -30,6 +31,11 @@ export class LateQueue {
     this.#spin = context.program(SOURCE).kernel("spin");
     this.#numbers = context.allocate({ shape: [ITEMS], dtype: "u32" });
     this.#turns = context.device.type === "cpu" ? TURNS.cpu : TURNS.other;
+  }
+
+  /** The queue's line. */
+  get line(): Line {
+    return this.#queue.line;
   }
 
   /** The queue, busy for a while from now on. */

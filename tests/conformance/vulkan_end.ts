@@ -53,7 +53,7 @@ export abstract class VulkanHands implements Disposable {
 }
 
 /** Waits of one line for another that may be in flight at a time. */
-const WAITS = 6;
+const WAITS = 4;
 
 /** Imports take longer than the queue is kept busy: what the first round finds free, a later one needs besides. */
 const ROUNDS = 4;

@@ -1,5 +1,6 @@
 import { MapperGraph } from "../../mod.ts";
 import { type Gpu, sharedGpus } from "../../bench/harness/gpus.ts";
+import type { Line } from "../../src/core/device/line.ts";
 import type { HasLine } from "../../src/core/device/semaphore.ts";
 import type { Context } from "../../src/core/graph/context.ts";
 import { CudaEnd, deviceOf, virtualOf } from "./cuda_end.ts";
@@ -11,9 +12,9 @@ import type { Candidate, End, Subject, Variants } from "./subject.ts";
 import { keepSemaphores, VulkanEnd, VulkanHands } from "./vulkan_end.ts";
 import { IMAGE_ROWS, LAYERS, PLAIN_IMAGES, VulkanImageEnd } from "./vulkan_image.ts";
 
-/** An end of an edge, and its context. */
+/** An end of an edge, and its context. Where its work comes late, that is by a line of its own. */
 interface Held {
-  readonly end: End & Disposable & { quiet?(): void };
+  readonly end: End & Disposable & { quiet?(): void; readonly lateLine?: Line };
   readonly context: Context & HasLine;
 }
 
@@ -102,7 +103,8 @@ function opened({ ends: [source, target], ...about }: Omit<Edge, "edge" | "devic
     return held;
   });
   const hands = [from.end, to.end].find((end) => end instanceof VulkanHands)!;
-  keepSemaphores(hands, [from, to, another].map(({ context }) => context.line));
+  const lines = [from, to, another].flatMap(({ context: { line }, end: { lateLine = line } }) => [line, lateLine]);
+  keepSemaphores(hands, [...new Set(lines)]);
   const graph = made.use(new MapperGraph([from.context, to.context, another.context]));
   const kept = made.move();
   return {
