@@ -104,7 +104,8 @@ export class CudaHostMemory {
 
 const UNREACHABLE = {
   reason: "it is memory of a GPU, which the CPU cannot reach.",
-  remedy: 'Map it to the host with { copy: "allow" }, or allocate it by cuda.pinned.',
+  remedy:
+    'Map it to the host with { copy: "allow" }, or allocate it by cuda.pinned, or cuda.virtual with { location: "host" }.',
 };
 
 /**

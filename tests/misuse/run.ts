@@ -45,6 +45,13 @@ export async function entryPoints(): Promise<Readonly<Record<string, Readonly<Re
   );
 }
 
+/** Writes a file that the rows of another run may be reading: they find the old text or the new one. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const part = `${file}.${Deno.pid}`;
+  await Deno.writeTextFile(part, text);
+  await Deno.rename(part, file);
+}
+
 /** An import map that puts a watched module in each entry point's place. */
 async function watchedImports(): Promise<string> {
   await Deno.mkdir(OUT, { recursive: true });
@@ -52,7 +59,7 @@ async function watchedImports(): Promise<string> {
   for (const [name, exports] of Object.entries(await entryPoints())) {
     const file = `${OUT}${name.replaceAll(/\W+/g, "_")}.ts`;
     const real = (config.imports as Record<string, string>)[name];
-    await Deno.writeTextFile(
+    await writeWhole(
       file,
       `import { watch } from "../../tests/misuse/watch.ts";
 import * as real from "../../${real}";
@@ -62,7 +69,7 @@ export const { ${Object.keys(exports).join(", ")} } = watch(real);
     imports[name] = `file://${file}`;
   }
   const map = `${OUT}imports.json`;
-  await Deno.writeTextFile(map, JSON.stringify({ imports }));
+  await writeWhole(map, JSON.stringify({ imports }));
   return map;
 }
 
