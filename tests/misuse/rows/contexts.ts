@@ -109,7 +109,7 @@ export default table(import.meta, {
   ),
   "a host tensor to copy to": copies("from", () => host.allocate(u8(1 << 20)), {
     ...{ error: ArgumentError, api: "opencl", argument: "from" },
-    message: /expected an OpenCLTensor.*, got a HostTensor/,
+    message: /expected a tensor or an image of OpenCL's, got a HostTensor/,
     hint: /Map it first/,
   }),
   "a tensor of another context to copy to": {

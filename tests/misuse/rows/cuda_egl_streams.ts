@@ -64,7 +64,12 @@ export default table(import.meta, {
   },
   "a frame of no arrays": {
     run: () => CudaArrayFrame.of([], SIZE),
-    fails: { error: LayoutError, api: "cuda", argument: "arrays", message: /expected \[4,8,4\] u8 for RGBA 8 × 4, got none/ },
+    fails: {
+      error: LayoutError,
+      api: "cuda",
+      argument: "arrays",
+      message: /expected \[4,8,4\] u8 for RGBA 8 × 4, got none/,
+    },
   },
   "a frame of arrays that are tensors": {
     run: () => CudaArrayFrame.of(any([{}]), SIZE),
