@@ -1,6 +1,6 @@
 /** Every OpenCL call fails once: what comes of it is typed, nothing stays behind, and no memory is given back too early. */
-import { assert } from "@std/assert";
-import { host, MapperGraph } from "../../mod.ts";
+import { assert, assertEquals } from "@std/assert";
+import { Frame, host, imageInfo, MapperGraph } from "../../mod.ts";
 import { openclDevices } from "../../src/opencl/mod.ts";
 import { gate } from "../gate.ts";
 import { close, OPTIONAL, some, SOURCE, test } from "./opencl.ts";
@@ -35,6 +35,27 @@ test("a program and its kernel", async (open) => {
     using _kernel = program.kernel("fill");
   });
   some(faults, "clGetKernelArgInfo");
+  close(cl);
+});
+
+test("a map of a frame in two blocks, whose views stay where a plane of it fails", async (open) => {
+  const cl = open();
+  const graph = new MapperGraph([host, cl]);
+  const planes = [[32, 64], [16, 32, 2]].map((shape) => host.allocate({ shape, dtype: "u8" }));
+  using picture = Frame.of(planes, imageInfo({ format: "NV12", width: 64, height: 32 }));
+  const mapped = () => {
+    const views = planes.map((plane) => plane.view());
+    try {
+      return graph.map(picture, cl);
+    } catch (error) {
+      assertEquals(views.map(({ length }) => length), [2048, 1024]);
+      throw error;
+    }
+  };
+  const use = () => mapped()[Symbol.dispose]();
+  use(); // its proof is another test's
+  const faults = await sweep(use);
+  some(faults, "clCreateBuffer");
   close(cl);
 });
 

@@ -264,10 +264,12 @@ function takePlanes(
   pending: Pending,
 ): Frame {
   const planes: Tensor[] = [];
+  const grants: Grant[] = [];
   try {
     for (const [i, plane] of source.planes.entries()) {
-      planes.push(take(mapper, plane, steps[i].result.target, access, steps[i], pending) as Tensor);
+      planes.push(take(mapper, plane, steps[i].result.target, access, steps[i], pending, grants) as Tensor);
     }
+    takeOver(grants, pending.returning); // last, for a plane may fail: then no view has been taken away
     const frame = Frame.of(planes, source.info, source.metadata);
     frame.resource.dependOn(source.resource);
     return frame;
@@ -278,6 +280,7 @@ function takePlanes(
   }
 }
 
+/** @param later gets the grants of one of several planes: the caller takes over once it has them all */
 function take(
   mapper: Mapper,
   source: Mapped,
@@ -285,6 +288,7 @@ function take(
   access: Access,
   step: ProbedStep,
   pending: Pending,
+  later?: Grant[],
 ): Mapped {
   const lent = source.usable(access); // checked again: while the host waited, bytes may have come back
   for (let i = 0; i < lent.length; i++) if (!pending.returning.includes(lent[i])) throw lentMeanwhile(source, lent[i]);
@@ -294,8 +298,8 @@ function take(
   let mapped: Mapped | undefined;
   try {
     mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
-    for (let i = 0; i < grants.length; i++) grants[i].revokeConflicting();
-    if (pending.returning.length > 0) coverBy(grants, pending.returning);
+    if (later === undefined) takeOver(grants, pending.returning);
+    else later.push(...grants);
     return mapped;
   } catch (error) {
     const failures = mapped === undefined ? givenUp(undo, grants[0].resource) : disposed(mapped);
@@ -307,6 +311,12 @@ function take(
 
 function lentMeanwhile(source: Mapped, { holder }: Grant): AccessError {
   return new AccessError(`${source.name} has been lent to ${holder}.`, { api: "core" });
+}
+
+/** What was mapped is there: the views that it excludes are not, from now on. */
+function takeOver(grants: readonly Grant[], returning: readonly Grant[]): void {
+  for (let i = 0; i < grants.length; i++) grants[i].revokeConflicting();
+  if (returning.length > 0) coverBy(grants, returning);
 }
 
 function coverBy(grants: readonly Grant[], returning: readonly Grant[]): void {
