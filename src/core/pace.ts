@@ -26,13 +26,14 @@ const SOCKETS_MS = 250;
 /** Lets the event loop turn where another process sends so fast that no call ever waits, and timers would never run. */
 export class Pace {
   #taken = 0;
-  #turned: number = performance.now();
-  #asked: number = this.#turned;
+  #turned: number | undefined;
+  #asked: number | undefined;
 
   /** Counts one more. Returns the turn that has to come first; undefined if none has to. */
   next(): Promise<void> | undefined {
     const now = performance.now();
-    if (++this.#taken <= MOST && now - this.#turned < MOST_MS) return undefined;
+    this.#asked ??= now;
+    if (++this.#taken <= MOST && now - (this.#turned ??= now) < MOST_MS) return undefined;
     this.#taken = 0;
     this.#turned = now;
     if (now - this.#asked < SOCKETS_MS) return nextTurn();
