@@ -1,15 +1,17 @@
 // Both sides of a ring over UCX in one process: what readers get, and how writers wait for them.
 
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { type Address, NULL } from "../../ffi/address.ts";
 import { UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UCP } from "../../ffi/ucx/functions.ts";
 import { ArgumentError, DisposedError, host, type HostTensor, imageInfo, ledger } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
+import { encodedFacts } from "../../src/channel/ring/facts.ts";
 import { ucp } from "../../src/ucx/library.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { assertAlive } from "../alive.ts";
-import { Level, openFds } from "../gc.ts";
+import { collect, Level, openFds } from "../gc.ts";
+import { warningsOf } from "../warnings.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
 import {
   create,
@@ -81,6 +83,35 @@ for (const transport of TRANSPORTS) {
     assertEquals(releases.reduce((sum, count) => sum + count), 40);
     assert(releases.length < 40, `${releases.length} messages`);
   });
+
+  ucxTest(
+    `ring: frames that fill the place of their message wait, as many as there are, over ${transport}`,
+    async () => {
+      const { ucx, rings } = openRings([transport]);
+      await using _ = ucx;
+      const path = freshPath();
+      const info = imageInfo({ format: "GRAY8", width: 128, height: 128 }); // the most that come inside of their notices
+      await using ring = create(rings, path, 12, "wait", info);
+      await using reader = await open(rings, path);
+      await ring.joined();
+      for (let turn = 0; turn < 5; turn++) {
+        const values = Array.from({ length: 12 }, (_, i) => turn * 12 + i);
+        for (const value of values) {
+          const frame = await ring.next();
+          frame.planes[0].bytes().fill(value);
+          frame.metadata.set("json", { message: "" });
+          const room = 20_480 - 24 - 16_384 - encodedFacts(frame)!.length;
+          frame.metadata.set("json", { message: "x".repeat(room) });
+          await ring.publish(frame);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20)); // all of them come, and are not taken
+        for (const value of values) {
+          using frame = (await reader.next())!;
+          assertEquals(valueOf(frame), value);
+        }
+      }
+    },
+  );
 
   ucxTest(`ring: three readers see each frame as it was published, over ${transport}`, async () => {
     const alive = ledger.alive;
@@ -343,6 +374,29 @@ ucxTest("ring: a secret admits readers that know it, and no others", async () =>
   await publish(ring, 4);
   using frame = (await reader.next())!;
   assertEquals([valueOf(frame), ring.readers], [4, 1]);
+});
+
+ucxTest("ring: a reader that is forgotten ends, but not while a view of its frame is kept", async () => {
+  const { ucx, rings } = openRings(["tcp"]);
+  await using _ = ucx;
+  const path = freshPath();
+  await using ring = create(rings, path, 2);
+  const warnings = await warningsOf(async () => {
+    await (async () => {
+      const view = await (async () => {
+        const reader = await open(rings, path);
+        await ring.joined();
+        await publish(ring, 7);
+        return (await reader.next())!.planes[0].bytes();
+      })();
+      await collect();
+      await collect();
+      assertEquals([view[0], ring.readers], [7, 1]);
+    })();
+    for (let tries = 0; ring.readers > 0 && tries < 20; tries++) await collect(1);
+  });
+  assertEquals(ring.readers, 0);
+  assertMatch(warnings.join(), /ring at .* was never disposed/);
 });
 
 ucxTest("ring: the end of a context is the end of its rings", async () => {

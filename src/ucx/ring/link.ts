@@ -423,8 +423,10 @@ function insideOf(frame: Place | undefined): number {
   return frame === undefined || frame.bytes.length > MOST_INSIDE ? 0 : frame.bytes.length;
 }
 
-/** The same message, and no more. */
-function copied({ into, length }: Arrived): Arrived {
+/** The same message, in no more bytes than it has. One that fills its place stays there: its copy would look like a spare. */
+function copied(message: Arrived): Arrived {
+  const { into, length } = message;
+  if (length === into.bytes.length) return message;
   const bytes = into.bytes.slice(0, length);
   reuse(into);
   return { into: { ...into, bytes, data: new DataView(bytes.buffer) }, length };

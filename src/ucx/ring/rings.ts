@@ -170,7 +170,9 @@ export class UcxRings extends Printed {
       }
       const { tags } = hello;
       const together = whenFull === "wait" ? Math.max(1, count >> 1) : 1;
-      const init = { name, worker: this.#worker, address, stream, tags, timeout, places: rooms, together };
+      // The worker keeps the link, and frames keep their reader: so a link that had them would keep a forgotten reader.
+      const places = rooms.map(({ address, bytes, param }) => ({ address, bytes, param }));
+      const init = { name, worker: this.#worker, address, stream, tags, timeout, places, together };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
       return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch: link };
