@@ -269,7 +269,8 @@ function takePlanes(
     for (const [i, plane] of source.planes.entries()) {
       planes.push(take(mapper, plane, steps[i].result.target, access, steps[i], pending, grants) as Tensor);
     }
-    takeOver(grants, pending.returning); // last, for a plane may fail: then no view has been taken away
+    for (const grant of grants) grant.revokeConflicting(); // last, for a plane may fail: then no view has been taken away
+    coverBy(grants, pending.returning);
     const frame = Frame.of(planes, source.info, source.metadata);
     frame.resource.dependOn(source.resource);
     return frame;
@@ -280,7 +281,7 @@ function takePlanes(
   }
 }
 
-/** @param later gets the grants of one of several planes: the caller takes over once it has them all */
+/** @param later gets the grants of one of several planes: the caller takes the views away once it has them all */
 function take(
   mapper: Mapper,
   source: Mapped,
@@ -298,8 +299,12 @@ function take(
   let mapped: Mapped | undefined;
   try {
     mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
-    if (later === undefined) takeOver(grants, pending.returning);
-    else later.push(...grants);
+    if (later !== undefined) {
+      later.push(...grants);
+      return mapped;
+    }
+    for (let i = 0; i < grants.length; i++) grants[i].revokeConflicting();
+    if (pending.returning.length > 0) coverBy(grants, pending.returning);
     return mapped;
   } catch (error) {
     const failures = mapped === undefined ? givenUp(undo, grants[0].resource) : disposed(mapped);
@@ -311,12 +316,6 @@ function take(
 
 function lentMeanwhile(source: Mapped, { holder }: Grant): AccessError {
   return new AccessError(`${source.name} has been lent to ${holder}.`, { api: "core" });
-}
-
-/** What was mapped is there: the views that it excludes are not, from now on. */
-function takeOver(grants: readonly Grant[], returning: readonly Grant[]): void {
-  for (let i = 0; i < grants.length; i++) grants[i].revokeConflicting();
-  if (returning.length > 0) coverBy(grants, returning);
 }
 
 function coverBy(grants: readonly Grant[], returning: readonly Grant[]): void {
