@@ -70,6 +70,7 @@ export const PACKAGES: readonly Package[] = [
   },
   { name: "gstreamer1.0-plugins-base", for: ["test", "bench", "guest"], why: "its sources, converters, appsink" },
   { name: "gstreamer1.0-plugins-good", for: ["test", "bench"], why: "its files and cameras" },
+  { name: "gstreamer1.0-plugins-bad", for: ["guest"], why: "its elements of VA-API, libgstva" },
   { name: "gstreamer1.0-gl", for: ["test"], why: "its elements of OpenGL" },
   { name: "gstreamer1.0-plugins-ugly", for: ["test", "bench"], why: "x264enc" },
   { name: "gstreamer1.0-libav", for: ["test", "bench"], why: "FFmpeg's decoders as its elements" },
