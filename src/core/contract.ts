@@ -153,7 +153,7 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly byPlane?: boolean;
   /** Its images, where they are more than bytes: pixels in the driver's own order, planes in several blocks. */
   readonly images?: Images<H>;
-  /** The call that copies a tensor of it to new memory without gaps, for messages. Left out where there is none. */
+  /** The call that copies a tensor of it to new memory without gaps, for messages. Omitted if the API has no such call. */
   readonly denseCopy?: string;
   /** The line of the commands that move bytes. Left out by the host, which needs none. */
   readonly line?: Line;

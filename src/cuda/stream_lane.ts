@@ -262,7 +262,7 @@ export class StreamLane extends CudaLane {
     return code;
   }
 
-  /** Takes an event that is over and has no waiting threads out of the list; makes one if there is none. */
+  /** Takes an event that is over and that no thread waits for out of the list, or makes a new one. */
   #take(): Recorded {
     const events = this.#events;
     for (let i = 0; i < events.length && events[i].mark <= this.over; i++) {

@@ -17,7 +17,7 @@ export interface Request {
   setOutput(i: number, object: Address): void;
   /** Lets the next run make the object of output `i`. */
   leaveOutput(i: number): void;
-  /** The object that a run made for output `i`, which the caller frees; null if there is none. */
+  /** The object that a run made for output `i`, which the caller frees; null if the run made no such object. */
   madeOutput(i: number): Address;
   /** Drops the request's reference to that object. Left out if the request keeps none. */
   letGoOfOutput?(i: number): void;

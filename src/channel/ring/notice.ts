@@ -17,7 +17,7 @@ export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 /** The version of this format: the ring's first message names it. */
 export const FORMAT = 3;
 
-/** Of a notice, without facts. */
+/** The length of a notice without facts. */
 export const NOTICE_BYTES = 24;
 
 const [KIND_AT, INDEX_AT, SEQUENCE_AT, TIMESTAMP_AT] = [0, 4, 8, 16];

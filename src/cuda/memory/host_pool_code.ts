@@ -129,7 +129,7 @@ export function giveCode(state: bigint): Code {
   return code.done();
 }
 
-/** `void *removeIdle(size_t exponent)`: removes an idle block of a size from the pool; null if there is none. */
+/** `void *removeIdle(size_t exponent)`: removes an idle block of a size; returns null if the pool has no such block. */
 export function removeIdleCode(state: bigint): Code {
   const code = new Assembler();
   code.op(0x31, 0xc9).op(0x48, 0x0f, 0xab, 0xf9); // xor ecx, ecx; bts rcx, rdi

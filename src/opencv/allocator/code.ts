@@ -86,7 +86,7 @@ const STACK_ARGUMENTS = [16, 24] as const;
 /**
  * `UMatData *allocate(int dims, const int *sizes, int type, void *data, size_t *step, AccessFlag, UMatUsageFlags)`
  *
- * First the standard allocator makes steps, size and UMatData as for memory of the caller's (though there is none yet); then
+ * First the standard allocator makes steps, size and UMatData as for memory of the caller's, which does not exist yet; then
  * this code takes a block and puts it in. Without a block, the standard allocator makes one of its own: it throws, or the
  * UMatData names it as the owner. Nothing is held while a callee may throw.
  */

@@ -114,7 +114,7 @@ export function endHeader(slot: Slot, execution: Execution | undefined): void {
   giveSlot(slot);
 }
 
-/** Calls OpenCV with a state; with OpenCV's own if there is none, or it has ended. */
+/** Calls OpenCV with a state, or with OpenCV's own if the state is undefined or has ended. */
 function within<R>(execution: Execution | undefined, call: () => R): R {
   return execution?.live ? execution.run(call) : call();
 }
