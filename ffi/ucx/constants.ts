@@ -5,6 +5,11 @@
 /** `enum constant UCP_PARAM_FIELD_FEATURES` */
 export const UCP_PARAM_FIELD_FEATURES = 1;
 
+// enum ucp_context_attr_field
+
+/** `enum constant UCP_ATTR_FIELD_MEMORY_TYPES` */
+export const UCP_ATTR_FIELD_MEMORY_TYPES = 4;
+
 // enum ucp_feature
 
 /** `enum constant UCP_FEATURE_TAG` */
@@ -35,6 +40,8 @@ export const UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE = 2;
 
 /** `enum constant UCS_MEMORY_TYPE_HOST` */
 export const UCS_MEMORY_TYPE_HOST = 0;
+/** `enum constant UCS_MEMORY_TYPE_CUDA` */
+export const UCS_MEMORY_TYPE_CUDA = 1;
 
 // ucp_err_handling_mode_t
 
@@ -47,11 +54,15 @@ export const UCP_ERR_HANDLING_MODE_PEER = 1;
 export const UCP_MEM_MAP_PARAM_FIELD_ADDRESS = 1;
 /** `enum constant UCP_MEM_MAP_PARAM_FIELD_LENGTH` */
 export const UCP_MEM_MAP_PARAM_FIELD_LENGTH = 2;
+/** `enum constant UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE` */
+export const UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE = 16;
 
 // ucp_op_attr_t
 
 /** `enum constant UCP_OP_ATTR_FIELD_FLAGS` */
 export const UCP_OP_ATTR_FIELD_FLAGS = 16;
+/** `enum constant UCP_OP_ATTR_FIELD_MEMORY_TYPE` */
+export const UCP_OP_ATTR_FIELD_MEMORY_TYPE = 64;
 /** `enum constant UCP_OP_ATTR_FIELD_MEMH` */
 export const UCP_OP_ATTR_FIELD_MEMH = 256;
 

@@ -36,6 +36,9 @@ export interface UCP {
   /** `void ucp_cleanup(ucp_context_h context_p)` */
   ucp_cleanup(context_p: UcpContextH): void;
 
+  /** `ucs_status_t ucp_context_query(ucp_context_h context_p, ucp_context_attr_t *attr)` */
+  ucp_context_query(context_p: UcpContextH, attr: BufferSource | null): number;
+
   /** `ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker_p)` */
   ucp_worker_create(context: UcpContextH, params: BufferSource | null, worker_p: BufferSource | null): number;
 

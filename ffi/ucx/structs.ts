@@ -35,6 +35,38 @@ export function writeUcpParams(view: DataView, offset: number, value: UcpParams)
   view.setBigUint64(offset + 8, value.features, true);
 }
 
+/** The layout of a `ucp_context_attr_t`. */
+export const ucp_context_attr_t = {
+  size: 64,
+  align: 8,
+  fields: {
+    field_mask: { offset: 0, type: "u64" },
+    memory_types: { offset: 24, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `ucp_context_attr_t`. */
+export interface UcpContextAttr {
+  /** `ucp_context_attr_t.field_mask` */
+  field_mask: bigint;
+  /** `ucp_context_attr_t.memory_types` */
+  memory_types: bigint;
+}
+
+/** Reads a `ucp_context_attr_t` at a byte offset. */
+export function readUcpContextAttr(view: DataView, offset: number): UcpContextAttr {
+  return {
+    field_mask: view.getBigUint64(offset, true),
+    memory_types: view.getBigUint64(offset + 24, true),
+  };
+}
+
+/** Writes a `ucp_context_attr_t` at a byte offset. */
+export function writeUcpContextAttr(view: DataView, offset: number, value: UcpContextAttr): void {
+  view.setBigUint64(offset, value.field_mask, true);
+  view.setBigUint64(offset + 24, value.memory_types, true);
+}
+
 /** The layout of a `ucp_worker_params_t`. */
 export const ucp_worker_params_t = {
   size: 200,
@@ -195,6 +227,7 @@ export const ucp_request_param_t = {
   fields: {
     op_attr_mask: { offset: 0, type: "u32" },
     flags: { offset: 4, type: "u32" },
+    memory_type: { offset: 48, type: "u32" },
     memh: { offset: 64, type: "u64" },
   },
 } as const satisfies StructLayout;
@@ -205,6 +238,8 @@ export interface UcpRequestParam {
   op_attr_mask: number;
   /** `ucp_request_param_t.flags` */
   flags: number;
+  /** `ucp_request_param_t.memory_type` */
+  memory_type: number;
   /** `ucp_request_param_t.memh` */
   memh: UcpMemH;
 }
@@ -214,6 +249,7 @@ export function readUcpRequestParam(view: DataView, offset: number): UcpRequestP
   return {
     op_attr_mask: view.getUint32(offset, true),
     flags: view.getUint32(offset + 4, true),
+    memory_type: view.getUint32(offset + 48, true),
     memh: view.getBigUint64(offset + 64, true) as UcpMemH,
   };
 }
@@ -222,5 +258,6 @@ export function readUcpRequestParam(view: DataView, offset: number): UcpRequestP
 export function writeUcpRequestParam(view: DataView, offset: number, value: UcpRequestParam): void {
   view.setUint32(offset, value.op_attr_mask, true);
   view.setUint32(offset + 4, value.flags, true);
+  view.setUint32(offset + 48, value.memory_type, true);
   view.setBigUint64(offset + 64, value.memh, true);
 }

@@ -14,6 +14,8 @@ export const SYMBOLS = {
   ucp_init_version: { parameters: ["u32", "u32", "buffer", "u64", "buffer"], result: "i8" },
   // void ucp_cleanup(ucp_context_h context_p)
   ucp_cleanup: { parameters: ["u64"], result: "void" },
+  // ucs_status_t ucp_context_query(ucp_context_h context_p, ucp_context_attr_t *attr)
+  ucp_context_query: { parameters: ["u64", "buffer"], result: "i8" },
   // ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker_p)
   ucp_worker_create: { parameters: ["u64", "buffer", "buffer"], result: "i8" },
   // void ucp_worker_destroy(ucp_worker_h worker)

@@ -166,6 +166,11 @@ export class CudaContext extends CudaPrimaryContext {
     return deviceTensor(this, init);
   }
 
+  /** Uninitialised device memory. For mappers. */
+  allocateBytes(byteLength: number): CudaTensor {
+    return deviceTensor(this, { shape: [byteLength], dtype: "u8" });
+  }
+
   /**
    * Allocates uninitialised device memory for all planes of a frame, one after the other (cudaMalloc).
    *

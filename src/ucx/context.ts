@@ -18,13 +18,13 @@ import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { check, checks, made, ucp, ucxError } from "./library.ts";
-import { placeOf } from "./place.ts";
+import { INSTALL_CUDA, type OpenUcx, placeOf, takesCuda, WITHOUT_CUDA } from "./place.ts";
 import { UcxRemote } from "./remote.ts";
 import { LONGEST_NOTICE } from "./ring/link.ts";
 import { UcxRings } from "./ring/rings.ts";
 import type { UcxRingsOptions } from "./ring/sockets.ts";
 import { UcxShare } from "./share.ts";
-import { MOST_TENSORS, unpackTicket } from "./ticket.ts";
+import { isOfCuda, MOST_TENSORS, unpackTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
 /** Options of {@link UcxContext.open}. */
@@ -90,13 +90,13 @@ const KEEPALIVE = "500ms";
 export class UcxContext extends NativeObject {
   /** Its end of life: shares and connections end first. */
   readonly resource: Resource;
-  readonly #handle: UcpContextH;
+  readonly #ucx: OpenUcx;
   /** The worker of all connections that this side makes. */
   readonly #worker: UcpWorker;
 
-  private constructor(handle: UcpContextH, worker: UcpWorker, undo: Undo) {
+  private constructor(ucx: OpenUcx, worker: UcpWorker, undo: Undo) {
     super();
-    this.#handle = handle;
+    this.#ucx = ucx;
     this.#worker = worker;
     this.resource = new Resource({ name: "ucx context", undo });
     registerContext(this, this.resource);
@@ -119,20 +119,28 @@ export class UcxContext extends NativeObject {
     };
     for (const device of options.devices ?? []) assertDevice(device);
     return allOrNothing("opening UCX", (undo) => {
-      const handle = openedBy(settings);
-      const cleanUp = counted("ucx.context", () => ucp().ucp_cleanup(handle));
+      const ucx = openedBy(settings);
+      const cleanUp = counted("ucx.context", () => ucp().ucp_cleanup(ucx.handle));
       const own: { worker?: UcpWorker } = {};
       undo.push(() => own.worker?.stays || cleanUp());
-      own.worker = new UcpWorker(handle, undo);
-      return new UcxContext(handle, own.worker, undo);
+      own.worker = new UcpWorker(ucx.handle, undo);
+      return new UcxContext(ucx, own.worker, undo);
     });
+  }
+
+  /**
+   * True if it uses CUDA's memory in place: this UCX has libuct_cuda, this machine has a GPU for it, and `transports`, if
+   * they were given, name `"cuda_copy"`.
+   */
+  get takesCuda(): boolean {
+    return this.#ucx.takesCuda;
   }
 
   /**
    * Shares tensors with other processes, in place. Their event loops and this one's have to turn for bytes to move. Others
    * read them while this program may write: agree by messages whose turn it is.
    *
-   * @param tensors elements without gaps, in memory that the CPU sees
+   * @param tensors elements without gaps, in memory that the CPU sees, or in CUDA's if this context {@link takesCuda}
    * @throws {ArgumentError} for other memory.
    * @throws {AccessError} if a tensor may not be used so.
    * @throws {NativeCallError} if UCX cannot register the memory.
@@ -147,15 +155,15 @@ export class UcxContext extends NativeObject {
     }
     const placed = Array.from(tensors, (tensor: Tensor, i) => {
       const argument = `tensors[${i}]`;
-      const { address } = placeOf(tensor, argument);
+      const spot = placeOf(this.#ucx, tensor, argument);
       try {
         tensor.assertUsable(access);
       } catch (error) {
         throw ofArgument(error, argument, argument);
       }
-      return { layout: tensor.layout, address, owner: tensor.resource };
+      return { layout: tensor.layout, spot, owner: tensor.resource };
     });
-    return new UcxShare(this.#handle, this.resource, placed, access);
+    return new UcxShare(this.#ucx, this.resource, placed, access);
   }
 
   /**
@@ -181,7 +189,7 @@ export class UcxContext extends NativeObject {
    */
   rings(options: UcxRingsOptions): UcxRings {
     this.resource.assertLive();
-    const rings = new UcxRings(this.#handle, this.#worker, this.resource, options);
+    const rings = new UcxRings(this.#ucx, this.#worker, this.resource, options);
     keepFor(rings, this);
     return rings;
   }
@@ -191,7 +199,7 @@ export class UcxContext extends NativeObject {
    * trust, over a connection that no one else can write to.
    *
    * @param ticket all bytes of its `share.ticket`
-   * @throws {ArgumentError} if the ticket was changed, or is none.
+   * @throws {ArgumentError} if the ticket was changed, or is none, or is of CUDA's memory and this context does not take that.
    * @throws {NativeCallError} UCS_ERR_UNREACHABLE if both sides have no transport in common.
    */
   connect(ticket: Uint8Array, options: UcxConnectOptions = {}): UcxRemote {
@@ -199,12 +207,20 @@ export class UcxContext extends NativeObject {
     checks.assertInteger(timeout, "timeout", 1, LONGEST_MS);
     const bytes = checks.bytesIn(ticket, "ticket", "the bytes of a ticket");
     this.resource.assertLive();
-    return new UcxRemote(this.#worker, this.resource, unpackTicket(bytes), timeout);
+    const unpacked = unpackTicket(bytes);
+    if (!this.takesCuda && unpacked.tensors.some(isOfCuda)) throw checks.wrong("ticket", WITHOUT_CUDA, INSTALL_CUDA);
+    return new UcxRemote(this.#ucx, this.#worker, this.resource, unpacked, timeout);
   }
 }
 
 /** UCX itself, with settings other than its own. */
-export function opened(settings: Readonly<Record<string, string>>): UcpContextH {
+export function opened(settings: Readonly<Record<string, string>>): OpenUcx {
+  const handle = initialized(settings);
+  const cleanUp = () => ucp().ucp_cleanup(handle);
+  return allOrNothing("opening UCX", () => ({ handle, takesCuda: takesCuda(handle) }), [cleanUp]);
+}
+
+function initialized(settings: Readonly<Record<string, string>>): UcpContextH {
   return thenUndo("opening UCX", (undo) => {
     const config = made<Address>("ucp_config_read", (out) => ucp().ucp_config_read(null, null, out));
     undo.push(() => ucp().ucp_config_release(config));
@@ -219,7 +235,7 @@ export function opened(settings: Readonly<Record<string, string>>): UcpContextH 
 }
 
 /** The same, with an error that names the transports where UCX finds none of them. */
-function openedBy(settings: Parameters<typeof opened>[0]): UcpContextH {
+function openedBy(settings: Parameters<typeof opened>[0]): OpenUcx {
   try {
     return opened(settings);
   } catch (cause) {
@@ -237,7 +253,7 @@ function isWithoutDevice(error: unknown): boolean {
 /** UCX passes over devices that it does not find, and would share with this machine alone. */
 function assertDevice(device: string): void {
   try {
-    ucp().ucp_cleanup(opened({ TLS: NETWORK, NET_DEVICES: device }));
+    ucp().ucp_cleanup(opened({ TLS: NETWORK, NET_DEVICES: device }).handle);
   } catch (error) {
     if (!isWithoutDevice(error)) throw error;
     const hint = "Name one that `ip link` or `ucx_info -d` lists, such as eth0 or mlx5_0:1.";

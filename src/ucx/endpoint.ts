@@ -5,6 +5,9 @@ import {
   UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
   UCP_ERR_HANDLING_MODE_PEER,
   UCP_OP_ATTR_FIELD_FLAGS,
+  UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+  UCS_MEMORY_TYPE_CUDA,
+  UCS_MEMORY_TYPE_HOST,
 } from "../../ffi/ucx/constants.ts";
 import { UCS_INPROGRESS } from "../../ffi/ucx/errors.ts";
 import type { UcpEpH, UcpMemH } from "../../ffi/ucx/handles.ts";
@@ -33,17 +36,25 @@ export function codeIn(result: Address): number | undefined {
 /** How long the end of a connection waits for what is in flight. */
 const GOODBYE_MS = 250;
 
-/** How a UCX call that may go on is made. */
+/** How a UCX call that may go on is made, on memory of this kind: UCX would ask CUDA's driver whose it is. */
 export function how(
-  field: number,
-  { flags = 0, memh = 0n as UcpMemH }: Partial<UcpRequestParam>,
+  fields: number,
+  { flags = 0, memory_type = UCS_MEMORY_TYPE_HOST, memh = 0n as UcpMemH }: Partial<UcpRequestParam>,
 ): DataView<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(ucp_request_param_t.size));
-  writeUcpRequestParam(view, 0, { op_attr_mask: field, flags, memh });
+  const op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE | fields;
+  writeUcpRequestParam(view, 0, { op_attr_mask, flags, memory_type, memh });
   return view;
 }
 
+/** A call on the CPU's memory. */
 export const PLAIN: DataView<ArrayBuffer> = how(0, {});
+
+/** Calls on memory of each kind. */
+export const PLAIN_FOR: Readonly<Record<number, DataView<ArrayBuffer>>> = {
+  [UCS_MEMORY_TYPE_HOST]: PLAIN,
+  [UCS_MEMORY_TYPE_CUDA]: how(0, { memory_type: UCS_MEMORY_TYPE_CUDA }),
+};
 
 const BY_FORCE = how(UCP_OP_ATTR_FIELD_FLAGS, { flags: UCP_EP_CLOSE_FLAG_FORCE });
 

@@ -1,17 +1,62 @@
 import type { Address } from "../../ffi/address.ts";
-import { UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH } from "../../ffi/ucx/constants.ts";
+import {
+  UCP_ATTR_FIELD_MEMORY_TYPES,
+  UCP_MEM_MAP_PARAM_FIELD_ADDRESS,
+  UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+  UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
+  UCS_MEMORY_TYPE_CUDA,
+  UCS_MEMORY_TYPE_HOST,
+} from "../../ffi/ucx/constants.ts";
 import type { UcpContextH, UcpMemH } from "../../ffi/ucx/handles.ts";
-import { ucp_mem_map_params_t, writeUcpMemMapParams } from "../../ffi/ucx/structs.ts";
+import {
+  readUcpContextAttr,
+  ucp_context_attr_t,
+  ucp_mem_map_params_t,
+  writeUcpContextAttr,
+  writeUcpMemMapParams,
+} from "../../ffi/ucx/structs.ts";
 import { counted } from "../core/life/ledger.ts";
-import { hostAddressOf } from "../core/tensors/host_address.ts";
+import { cudaAddressOf, hostAddressOf } from "../core/tensors/addresses.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
 import { check, checks, made, ucp } from "./library.ts";
 import { isDense } from "./ticket.ts";
 
-const REMEDY = "Map it to the host, or copy it there by a queue: what goes over UCX is memory that the CPU sees.";
+/** UCX as it was opened. */
+export interface OpenUcx {
+  readonly handle: UcpContextH;
+  /** True if one of its transports moves CUDA's memory. */
+  readonly takesCuda: boolean;
+}
 
-/** Where a tensor's bytes lie. @throws {ArgumentError} for anything but elements without gaps that the CPU sees. */
-export function placeOf(given: Tensor, argument: string): { readonly address: Address; readonly byteLength: number } {
+/** Where UCX finds bytes. */
+export interface Spot {
+  readonly address: Address;
+  /** Whose memory it is, as UCX numbers the kinds. */
+  readonly memoryType: number;
+}
+
+/** Why a GPU's memory cannot be used, and what to do. */
+export const WITHOUT_CUDA = "UCX was opened without a transport for a GPU's memory.";
+export const INSTALL_CUDA = "Install a UCX that has libuct_cuda (PyPI's libucx-cu12), and open it with that transport.";
+
+const COPY = 'copy it there, which the context counts: graph.map(tensor, host, { copy: "allow" }).';
+const REMEDY = `Map it to the host, or ${COPY}`;
+
+/** Does one of its transports move CUDA's memory? */
+export function takesCuda(handle: UcpContextH): boolean {
+  const attributes = new DataView(new ArrayBuffer(ucp_context_attr_t.size));
+  writeUcpContextAttr(attributes, 0, { field_mask: BigInt(UCP_ATTR_FIELD_MEMORY_TYPES), memory_types: 0n });
+  check(ucp().ucp_context_query(handle, attributes), "ucp_context_query");
+  const { memory_types } = readUcpContextAttr(attributes, 0);
+  return (memory_types >> BigInt(UCS_MEMORY_TYPE_CUDA) & 1n) === 1n;
+}
+
+/**
+ * Where a tensor's bytes lie.
+ *
+ * @throws {ArgumentError} for anything but elements without gaps, in memory that the CPU sees or that UCX has a transport for.
+ */
+export function placeOf(ucx: OpenUcx, given: Tensor, argument: string): Spot & { readonly byteLength: number } {
   checks.assertInstance<Tensor>(given, Tensor, argument);
   given.resource.assertLive();
   const { layout, layout: { byteLength } } = given;
@@ -22,23 +67,33 @@ export function placeOf(given: Tensor, argument: string): { readonly address: Ad
       "Pass elements without gaps, or rows one by one.",
     );
   }
-  return { address: hostPlaceOf(given, argument), byteLength };
+  return { ...spotOf(ucx, given, argument), byteLength };
 }
 
-/** Where the CPU sees a tensor's first byte. @throws {ArgumentError} if it does not. */
-export function hostPlaceOf(tensor: Tensor, argument: string): Address {
-  const address = hostAddressOf(tensor, REMEDY);
-  if (typeof address === "bigint") return address as Address;
-  throw checks.wrong(argument, `UCX cannot use ${tensor.name}: ${address.reason}`, address.remedy);
+/** Where UCX finds a tensor's first byte. @throws {ArgumentError} if it does not. */
+export function spotOf({ takesCuda }: OpenUcx, tensor: Tensor, argument: string): Spot {
+  const seen = hostAddressOf(tensor, REMEDY);
+  if (typeof seen === "bigint") return { address: seen as Address, memoryType: UCS_MEMORY_TYPE_HOST };
+  const onDevice = cudaAddressOf(tensor, REMEDY);
+  if (typeof onDevice !== "bigint") {
+    throw checks.wrong(argument, `UCX cannot use ${tensor.name}: ${seen.reason}`, seen.remedy);
+  }
+  if (takesCuda) return { address: onDevice as Address, memoryType: UCS_MEMORY_TYPE_CUDA };
+  throw checks.wrong(argument, `UCX cannot use ${tensor.name}: ${WITHOUT_CUDA}`, `${INSTALL_CUDA} Or ${COPY}`);
 }
 
 /** Has UCX know a block of memory. Returns the handle, and what ends that. */
-export function registered(context: UcpContextH, address: Address, byteLength: number): [UcpMemH, () => void] {
+export function registered(
+  { handle }: OpenUcx,
+  { address, memoryType }: Spot,
+  byteLength: number,
+): [UcpMemH, () => void] {
   const params = new DataView(new ArrayBuffer(ucp_mem_map_params_t.size));
+  const fields = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
   writeUcpMemMapParams(params, 0, {
-    field_mask: BigInt(UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH),
-    ...{ address, length: BigInt(byteLength), flags: 0, prot: 0, memory_type: 0 },
+    field_mask: BigInt(fields),
+    ...{ address, length: BigInt(byteLength), flags: 0, prot: 0, memory_type: memoryType },
   });
-  const memory = made<UcpMemH>("ucp_mem_map", (out) => ucp().ucp_mem_map(context, params, out));
-  return [memory, counted("ucx.memory", () => check(ucp().ucp_mem_unmap(context, memory), "ucp_mem_unmap"))];
+  const memory = made<UcpMemH>("ucp_mem_map", (out) => ucp().ucp_mem_map(handle, params, out));
+  return [memory, counted("ucx.memory", () => check(ucp().ucp_mem_unmap(handle, memory), "ucp_mem_unmap"))];
 }

@@ -11,10 +11,10 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { Printed } from "../core/printed.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { PLAIN } from "./endpoint.ts";
+import { PLAIN_FOR } from "./endpoint.ts";
 import { DRIVER, getting, putting, UcxLane } from "./lane.ts";
 import { API, checks, ucp } from "./library.ts";
-import { placeOf } from "./place.ts";
+import { type OpenUcx, placeOf } from "./place.ts";
 import type { Ticket, TicketTensor } from "./ticket.ts";
 import type { UcpWorker } from "./worker.ts";
 
@@ -35,7 +35,13 @@ export class UcxRemote extends NativeObject {
   readonly #line: Line<UcxLane>;
 
   /** Made by {@link UcxContext.connect}. */
-  constructor(worker: UcpWorker, owner: Resource, { access, worker: address, tensors }: Ticket, timeout: number) {
+  constructor(
+    ucx: OpenUcx,
+    worker: UcpWorker,
+    owner: Resource,
+    { access, worker: address, tensors }: Ticket,
+    timeout: number,
+  ) {
     super();
     this.access = access;
     const name = `ucx remote of ${tensors.length} ${tensors.length === 1 ? "tensor" : "tensors"}`;
@@ -47,7 +53,7 @@ export class UcxRemote extends NativeObject {
     });
     const { lane, resource } = this.#line;
     this.tensors = allOrNothing("connecting", () => (
-      tensors.map((tensor) => new UcxRemoteTensor(this, tensor, lane.unpack(tensor.key)))
+      tensors.map((tensor) => new UcxRemoteTensor(ucx, this, tensor, lane.unpack(tensor.key)))
     ), [() => resource.dispose()]);
     finalizers.register(this, resource, this);
   }
@@ -73,13 +79,15 @@ export class UcxRemote extends NativeObject {
 export class UcxRemoteTensor extends Printed {
   /** The share that it is a part of. */
   readonly remote: UcxRemote;
+  readonly #ucx: OpenUcx;
   readonly #layout: Layout;
   readonly #address: bigint;
   readonly #key: UcpRkeyH;
 
   /** Made by {@link UcxContext.connect}. */
-  constructor(remote: UcxRemote, { layout, address }: TicketTensor, key: UcpRkeyH) {
+  constructor(ucx: OpenUcx, remote: UcxRemote, { layout, address }: TicketTensor, key: UcpRkeyH) {
     super();
+    this.#ucx = ucx;
     this.remote = remote;
     this.#layout = layout;
     this.#address = address;
@@ -109,39 +117,41 @@ export class UcxRemoteTensor extends Printed {
   /**
    * Has its bytes come into a tensor of this process: a command, for which kernels, maps and views wait as for any work.
    *
-   * @param into as many bytes as it has, without gaps, in memory that the CPU sees
+   * @param into as many bytes as it has, without gaps, in memory that this UCX uses ({@link UcxContext.share})
    * @throws {ArgumentError} if `into` does not fit.
    * @throws {NativeCallError} if the other side has ended. A fence throws it where that is noticed later.
    */
   get(into: Tensor, options: UcxCommandOptions = {}): Fence {
     const after = fencesIn(optionsIn(options, OPTIONS).after, "after", API);
-    const { address, byteLength } = this.#placeOf(into, "into");
+    const { address, byteLength, memoryType } = this.#placeOf(into, "into");
+    const param = PLAIN_FOR[memoryType];
     const [from, key, count] = [this.#address, this.#key, BigInt(byteLength)];
-    const call = getting((endpoint) => ucp().ucp_get_nbx(endpoint, address, count, from, key, PLAIN));
+    const call = getting((endpoint) => ucp().ucp_get_nbx(endpoint, address, count, from, key, param));
     return this.remote.submit({ tensor: into, access: "write", argument: "into" }, call, after);
   }
 
   /**
    * Has the bytes of a tensor of this process go there. Its end means that the other side sees them.
    *
-   * @param from as many bytes as it has, without gaps, in memory that the CPU sees
+   * @param from as many bytes as it has, without gaps, in memory that this UCX uses ({@link UcxContext.share})
    * @throws {ArgumentError} if `from` does not fit, or the other side has shared its tensors for reading alone.
    * @throws {NativeCallError} if the other side has ended. A fence throws it where that is noticed later.
    */
   put(from: Tensor, options: UcxCommandOptions = {}): Fence {
     const after = fencesIn(optionsIn(options, OPTIONS).after, "after", API);
-    const { address, byteLength } = this.#placeOf(from, "from");
+    const { address, byteLength, memoryType } = this.#placeOf(from, "from");
+    const param = PLAIN_FOR[memoryType];
     if (this.remote.access === "read") {
       throw checks.wrong("from", "the other side has shared its tensors for reading.", SHARE_TO_WRITE);
     }
     const [to, key, count] = [this.#address, this.#key, BigInt(byteLength)];
-    const call = putting((endpoint) => ucp().ucp_put_nbx(endpoint, address, count, to, key, PLAIN));
+    const call = putting((endpoint) => ucp().ucp_put_nbx(endpoint, address, count, to, key, param));
     return this.remote.submit({ tensor: from, access: "read", argument: "from" }, call, after);
   }
 
   #placeOf(tensor: Tensor, argument: string): ReturnType<typeof placeOf> {
     this.remote.resource.assertLive();
-    const place = placeOf(tensor, argument);
+    const place = placeOf(this.#ucx, tensor, argument);
     if (place.byteLength === this.byteLength) return place;
     throw checks.unfit(argument, `expected the ${this.byteLength} bytes of ${this}, got ${place.byteLength}.`);
   }

@@ -1,4 +1,3 @@
-import type { Address } from "../../ffi/address.ts";
 import type { UcpContextH, UcpMemH } from "../../ffi/ucx/handles.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -6,14 +5,14 @@ import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { packedBy, ucp } from "./library.ts";
-import { registered } from "./place.ts";
+import { type OpenUcx, registered, type Spot } from "./place.ts";
 import { packTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
 /** Elements without gaps, where they lie, and whose end takes them along. */
 export interface Placed {
   readonly layout: Layout;
-  readonly address: Address;
+  readonly spot: Spot;
   readonly owner: Resource;
 }
 
@@ -29,13 +28,13 @@ export class UcxShare extends NativeObject {
   readonly #ticket: Uint8Array<ArrayBuffer>;
 
   /** Made by {@link UcxContext.share}. */
-  constructor(context: UcpContextH, owner: Resource, placed: readonly Placed[], access: "read" | "read-write") {
+  constructor(ucx: OpenUcx, owner: Resource, placed: readonly Placed[], access: "read" | "read-write") {
     super();
     this.access = access;
     const undo: Undo = [];
     const name = `ucx share of ${placed.length === 1 ? describeLayout(placed[0].layout) : `${placed.length} tensors`}`;
     const [ticket, resource] = allOrNothing("sharing memory", () => {
-      const ticket = serve(context, placed, access, undo);
+      const ticket = serve(ucx, placed, access, undo);
       const owners = [owner, ...new Set(placed.map(({ owner }) => owner))];
       return [ticket, new Resource({ name, undo, owners })];
     }, undo);
@@ -58,18 +57,18 @@ export class UcxShare extends NativeObject {
 
 /** Has a worker of its own serve memory, until `undo` runs. Returns the ticket. */
 function serve(
-  context: UcpContextH,
+  ucx: OpenUcx,
   placed: readonly Placed[],
   access: "read" | "read-write",
   undo: Undo,
 ): Uint8Array<ArrayBuffer> {
-  const tensors = placed.map(({ layout, address }) => {
-    const [memory, end] = registered(context, address, layout.byteLength);
+  const tensors = placed.map(({ layout, spot }) => {
+    const [memory, end] = registered(ucx, spot, layout.byteLength);
     undo.push(end);
-    const key = keyOf(context, memory);
-    return { layout, address, key };
+    const key = keyOf(ucx.handle, memory);
+    return { layout, address: spot.address, key };
   });
-  const worker = new UcpWorker(context, undo);
+  const worker = new UcpWorker(ucx.handle, undo);
   undo.push(worker.serve());
   return packTicket({ access, worker: worker.address, tensors });
 }

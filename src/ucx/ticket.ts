@@ -1,4 +1,4 @@
-import { UCS_MEMORY_TYPE_HOST } from "../../ffi/ucx/constants.ts";
+import { UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_HOST } from "../../ffi/ucx/constants.ts";
 import type { ArgumentError } from "../core/errors.ts";
 import { messageOf } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
@@ -21,6 +21,11 @@ export interface TicketTensor {
   readonly address: bigint;
   /** UCX's remote key, packed. */
   readonly key: Uint8Array<ArrayBuffer>;
+}
+
+/** True for memory of CUDA's. */
+export function isOfCuda({ key }: TicketTensor): boolean {
+  return key[MEMORY_TYPE_AT] === UCS_MEMORY_TYPE_CUDA;
 }
 
 interface Header {
@@ -92,10 +97,12 @@ export function wrongInAddress(address: Uint8Array): string | undefined {
 /** Behind the domains of memory, the type of memory, and for each domain a length and so many bytes. */
 const [MEMORY_TYPE_AT, DOMAINS_AT] = [8, 9];
 
+const MEMORY_TYPES: ReadonlySet<number> = new Set([UCS_MEMORY_TYPE_HOST, UCS_MEMORY_TYPE_CUDA]);
+
 /** What is wrong in a packed key: UCX reads past its end where its lengths say so. */
 function wrongInKey(key: Uint8Array<ArrayBuffer>): string | undefined {
   if (key.length < DOMAINS_AT) return `a key has ${key.length} bytes.`;
-  if (key[MEMORY_TYPE_AT] !== UCS_MEMORY_TYPE_HOST) return "a key is of no memory of the CPU's.";
+  if (!MEMORY_TYPES.has(key[MEMORY_TYPE_AT])) return "a key is of memory that is neither the CPU's nor CUDA's.";
   let at = DOMAINS_AT;
   const view = new DataView(key.buffer, key.byteOffset, key.length);
   for (let domains = view.getBigUint64(0, true); domains !== 0n; domains &= domains - 1n) {

@@ -1,14 +1,14 @@
-import { join, resolve } from "@std/path";
+import { join } from "@std/path";
 import { ffmpegEnv } from "../setup/wheels.ts";
 import { bench } from "./bench.ts";
 import { gpuClip, missingClips } from "./clips.ts";
-import { isFile } from "./files.ts";
 import type { Job } from "./job.ts";
+import { type Packed, withPacked } from "./packed.ts";
 import type { Outcome } from "./step.ts";
 import { runTests } from "./tests.ts";
 
-/** The libraries of the wheel `av`, packed: they travel with the kit, and the machine has no others. */
-const PACKED = resolve(import.meta.dirname!, "../../.gpu-kit/av.tar.xz");
+/** The libraries of the wheel `av`. */
+const FFMPEG: Packed = { name: "av.tar.xz", variablesOf: (folder) => ffmpegEnv(join(folder, "av.libs")) };
 
 const TESTS = ["tests/ffmpeg/cuda_gpu_test.ts", "tests/ffmpeg/nvdec_gpu_test.ts"];
 
@@ -29,17 +29,8 @@ export function ffmpeg(job: Job): Promise<Outcome> {
 }
 
 /** Does something with FFmpeg's libraries and the clips, where both have travelled here. */
-export async function withFFmpeg(job: Job, work: (job: Job) => Promise<Outcome>): Promise<Outcome> {
-  const lacking = await isFile(PACKED) ? missingClips() : PACKED;
-  if (lacking !== undefined) return { verdict: "not here", counts: lacking };
-  const folder = await Deno.makeTempDir({ prefix: "samepage-ffmpeg-" });
-  try {
-    const { code, how } = await job.run("tar", ["-C", folder, "-xJf", PACKED], "tests.log");
-    if (code !== 0) return { verdict: "red", counts: `tar ended with ${how}` };
-    return await work(job.withVariables(ffmpegEnv(join(folder, "av.libs"))));
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+export function withFFmpeg(job: Job, work: (job: Job) => Promise<Outcome>): Promise<Outcome> {
+  return withPacked(job, FFMPEG, work, missingClips());
 }
 
 /** The example; what it prints is a remark. */

@@ -19,11 +19,15 @@ import {
 } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { openCVHere } from "./opencv.ts";
+import { type Packed, withPacked } from "./packed.ts";
 import { pipelines } from "./pipeline.ts";
 import { pythonHere } from "./python.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
+
+/** The libraries of the wheel `libucx-cu12`. */
+const UCX: Packed = { name: "ucx.tar.xz", variablesOf: (folder) => ({ LD_LIBRARY_PATH: join(folder, "lib") }) };
 
 /**
  * All of it. The rows of CUDA's edges, the bench and what Python shares have the machine to themselves: rows and loans
@@ -190,6 +194,14 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: async (job) => runTests(job, await ucxTests(), 3),
+    },
+    {
+      name: "ucx-cuda",
+      what: "the same with UCX of the wheel libucx-cu12, which has transports for CUDA's memory",
+      limit: 120,
+      stage: 1,
+      onlyIfNamed: true,
+      run: (job) => withPacked(job, UCX, async (job) => runTests(job, await ucxTests(), 3)),
     },
     {
       name: "opencv-rows",

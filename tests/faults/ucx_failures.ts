@@ -18,6 +18,7 @@ export const UCX: Failures<UCP> = {
   ucp_config_release: undefined,
   ucp_init_version: code,
   ucp_cleanup: undefined,
+  ucp_context_query: code,
   ucp_worker_create: code,
   ucp_worker_destroy: undefined,
   ucp_worker_get_address: code,

@@ -4,7 +4,9 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../mod.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { type EnvelopeKind, sealed } from "../../src/envelope/envelope.ts";
+import { UcxContext } from "../../src/ucx/mod.ts";
 import { packTicket, unpackTicket } from "../../src/ucx/ticket.ts";
+import { ucxTest } from "./help.ts";
 
 /** All 20,000 take two seconds: SAMEPAGE_TICKETS=20000. */
 const COUNT = Number(Deno.env.get("SAMEPAGE_TICKETS") ?? 1_000);
@@ -78,6 +80,13 @@ Deno.test("unpackTicket() refuses parts that are longer or shorter than the head
   }
 });
 
+ucxTest("connect() refuses a GPU's memory where UCX has no transport for it", () => {
+  using ucx = UcxContext.open({ transports: ["tcp"] });
+  const ticket = packTicket({ ...TICKET, tensors: [{ ...TENSORS[0], key: KEY.with(8, 1) }] });
+  const { argument } = assertThrows(() => ucx.connect(ticket), ArgumentError, "without a transport for a GPU's memory");
+  assertEquals(argument, "ticket");
+});
+
 Deno.test("unpackTicket() refuses addresses and keys that would have UCX end the process", () => {
   const shared = (key: Uint8Array<ArrayBuffer>) => ({ ...TICKET, tensors: [{ ...TENSORS[0], key }] });
   for (
@@ -87,7 +96,7 @@ Deno.test("unpackTicket() refuses addresses and keys that would have UCX end the
       [shared(KEY.slice(0, 9)), "shorter than it says"],
       [shared(KEY.with(9, 1)), "shorter than it says"],
       [shared(KEY.with(0, 3)), "shorter than it says"],
-      [shared(KEY.with(8, 1)), "no memory of the CPU's"],
+      [shared(KEY.with(8, 2)), "neither the CPU's nor CUDA's"],
     ] as const
   ) {
     assertThrows(() => unpackTicket(packTicket(ticket)), ArgumentError, message);

@@ -59,26 +59,26 @@ function refused(read: (bytes: Uint8Array<ArrayBuffer>) => void, bytes: Uint8Arr
 Deno.test(`helloIn() refuses ${COUNT} mutated messages, or reads what is whole`, () => {
   const worker = new Uint8Array(50).fill(1).toBase64();
   const hello = new TextEncoder().encode(
-    JSON.stringify({ worker, sends: "77", takes: "78", frames: "79", notices: 3 }),
+    JSON.stringify({ worker, apart: false, sends: "77", takes: "78", frames: "79", notices: 3 }),
   );
   assertEquals(helloIn(hello).tags, { sends: 77n, takes: 78n, frames: 79n });
   const count = refused((bytes) => {
-    const { worker, tags: { sends, takes } } = helloIn(bytes);
-    assert(worker.length > 0 && sends !== takes && worker[0] % 16 < 2);
+    const { worker, isApart, tags: { sends, takes } } = helloIn(bytes);
+    assert(worker.length > 0 && sends !== takes && worker[0] % 16 < 2 && typeof isApart === "boolean");
   }, hello);
   assert(count > COUNT / 2, `${count}`);
 });
 
 ucxTest(`roomFor() refuses ${COUNT} mutated descriptions of frames, or makes what they say`, () => {
   const context = opened({ TLS: "tcp", NET_DEVICES: "lo" });
-  using _ = { [Symbol.dispose]: () => ucp().ucp_cleanup(context) };
+  using _ = { [Symbol.dispose]: () => ucp().ucp_cleanup(context.handle) };
   using frame = host.allocateFrame(INFO, { rowAlign: 64 });
   const count = refused((bytes) => {
     const undo: (() => void)[] = [];
     try {
-      const { frame, bytes: { length } } = roomFor(context, bytes, [host], undo);
+      const { frame, place: { byteLength } } = roomFor(context, bytes, { gpu: undefined, targets: [host] }, undo);
       using _ = frame;
-      assert(length >= 64 * 16, `${length}`);
+      assert(byteLength >= 64 * 16, `${byteLength}`);
     } catch (error) {
       if (!(error instanceof NativeCallError)) throw error; // more memory than there is
     } finally {

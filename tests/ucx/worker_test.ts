@@ -28,10 +28,10 @@ async function replaced(others: (own: UCP) => Partial<UCP>, use: () => void | Pr
 
 /** Some workers of one context. */
 async function withWorkers(count: number, use: (workers: readonly UcpWorker[]) => void | Promise<void>): Promise<void> {
-  const context = opened({ TLS: "tcp", NET_DEVICES: "lo" });
-  const undo: Undo = [() => ucp().ucp_cleanup(context)];
+  const { handle } = opened({ TLS: "tcp", NET_DEVICES: "lo" });
+  const undo: Undo = [() => ucp().ucp_cleanup(handle)];
   try {
-    await use(Array.from({ length: count }, () => new UcpWorker(context, undo)));
+    await use(Array.from({ length: count }, () => new UcpWorker(handle, undo)));
   } finally {
     undoAll(undo, "a test");
   }

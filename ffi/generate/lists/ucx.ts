@@ -17,6 +17,7 @@ export const ucx: Library = {
     { name: "ucp_config_release", address: ["config"] },
     { name: "ucp_init_version", address: ["config"] },
     "ucp_cleanup",
+    "ucp_context_query",
     "ucp_worker_create",
     "ucp_worker_destroy",
     "ucp_worker_get_address",
@@ -43,6 +44,7 @@ export const ucx: Library = {
   ],
   constants: [
     { type: "enum ucp_params_field", names: ["UCP_PARAM_FIELD_FEATURES"] },
+    { type: "enum ucp_context_attr_field", names: ["UCP_ATTR_FIELD_MEMORY_TYPES"] },
     { type: "enum ucp_feature", names: ["UCP_FEATURE_RMA", "UCP_FEATURE_TAG", "UCP_FEATURE_WAKEUP"] },
     { type: "enum ucp_worker_params_field", names: ["UCP_WORKER_PARAM_FIELD_THREAD_MODE"] },
     { type: "ucs_thread_mode_t", names: ["UCS_THREAD_MODE_SINGLE"] },
@@ -50,13 +52,20 @@ export const ucx: Library = {
       type: "enum ucp_ep_params_field",
       names: ["UCP_EP_PARAM_FIELD_REMOTE_ADDRESS", "UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE"],
     },
-    { type: "ucs_memory_type_t", names: ["UCS_MEMORY_TYPE_HOST"] },
+    { type: "ucs_memory_type_t", names: ["UCS_MEMORY_TYPE_HOST", "UCS_MEMORY_TYPE_CUDA"] },
     { type: "ucp_err_handling_mode_t", names: ["UCP_ERR_HANDLING_MODE_PEER"] },
     {
       type: "enum ucp_mem_map_params_field",
-      names: ["UCP_MEM_MAP_PARAM_FIELD_ADDRESS", "UCP_MEM_MAP_PARAM_FIELD_LENGTH"],
+      names: [
+        "UCP_MEM_MAP_PARAM_FIELD_ADDRESS",
+        "UCP_MEM_MAP_PARAM_FIELD_LENGTH",
+        "UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE",
+      ],
     },
-    { type: "ucp_op_attr_t", names: ["UCP_OP_ATTR_FIELD_FLAGS", "UCP_OP_ATTR_FIELD_MEMH"] },
+    {
+      type: "ucp_op_attr_t",
+      names: ["UCP_OP_ATTR_FIELD_FLAGS", "UCP_OP_ATTR_FIELD_MEMORY_TYPE", "UCP_OP_ATTR_FIELD_MEMH"],
+    },
     { type: "unsigned", names: ["UCP_EP_CLOSE_FLAG_FORCE"] },
   ],
   errors: {
@@ -65,10 +74,11 @@ export const ucx: Library = {
   },
   structs: [
     { type: "ucp_params_t", fields: ["field_mask", "features"] },
+    { type: "ucp_context_attr_t", fields: ["field_mask", "memory_types"] },
     { type: "ucp_worker_params_t", fields: ["field_mask", "thread_mode"] },
     { type: "ucp_ep_params_t", fields: ["field_mask", "address", "err_mode"] },
     "ucp_mem_map_params_t",
     { type: "ucp_tag_recv_info_t", fields: ["sender_tag", "length"] },
-    { type: "ucp_request_param_t", fields: ["op_attr_mask", "flags", "memh"] },
+    { type: "ucp_request_param_t", fields: ["op_attr_mask", "flags", "memory_type", "memh"] },
   ],
 };

@@ -41,6 +41,8 @@ export interface Target<T extends Tensor = Tensor> {
   readonly context: Context;
   /** True for a tensor of this memory. `graph.map` takes its result type from it. */
   is(value: Mapped): value is T;
+  /** Allocates bytes in it that other code fills, as a tensor. Left out where there is no such memory. */
+  allocateBytes?(byteLength: number): T;
   /** Allocates a frame in it. Left out where there is no such memory, or the ports allocate it. */
   allocateFrame?(info: FrameInfo): Frame<T>;
 }

@@ -10,7 +10,7 @@ import { allOrNothing, undoAll } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import type { AdoptedPlane } from "./adopt.ts";
 import { Frame } from "./frame.ts";
-import { hostAddressOf } from "./host_address.ts";
+import { hostAddressOf } from "./addresses.ts";
 import type { Metadata } from "./metadata.ts";
 import { Tensor } from "./tensor.ts";
 

@@ -5,8 +5,8 @@ import type { ApiExaminer, Examined } from "../api.ts";
 import { examineLibrary } from "../library.ts";
 import type { Finding, Trait } from "../report.ts";
 
-/** What samepage hands to UCX is memory that the CPU sees, whatever transports there are. */
-const STAGED = 'samepage copies CUDA\'s memory to the host, where asked: graph.map(tensor, host, { copy: "allow" })';
+const FOR_CUDA =
+  'libuct_cuda (PyPI\'s libucx-cu12 has it) and an NVIDIA GPU; graph.map(tensor, host, { copy: "allow" }) copies to the host';
 
 /** UCX's names of transports, what each is for, and what has to be there. */
 const TRANSPORTS: Readonly<Record<string, readonly [use: string, needs: string]>> = {
@@ -16,10 +16,8 @@ const TRANSPORTS: Readonly<Record<string, readonly [use: string, needs: string]>
   cma: ["this machine: the kernel copies from process to process", "process_vm_readv, which a sandbox may forbid"],
   rc: ["other machines, by RDMA", "libuct_ib and a network card for it (/dev/infiniband)"],
   ud: ["other machines, by RDMA", "libuct_ib and a network card for it (/dev/infiniband)"],
-  cuda_copy: [
-    `CUDA's memory, for other programs; ${STAGED}`,
-    `libuct_cuda (no package of Debian's has it) and an NVIDIA GPU; ${STAGED}`,
-  ],
+  cuda_copy: ["a GPU's memory, by copies of UCX's own through the CPU's", FOR_CUDA],
+  cuda_ipc: ["a GPU's memory, on this machine: the GPU copies from process to process", FOR_CUDA],
 };
 
 export const UCX: ApiExaminer = {

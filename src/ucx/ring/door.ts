@@ -2,8 +2,8 @@ import type { Door } from "../../channel/ring/link.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { undone } from "../../core/life/undo.ts";
 import type { UcpWorker } from "../worker.ts";
-import { receiveHello } from "./handshake.ts";
-import { UcxLink } from "./link.ts";
+import { receiveHello, sendSide } from "./handshake.ts";
+import { insideOf, UcxLink } from "./link.ts";
 import type { Bytes, Place } from "./messages.ts";
 import { type Meeting, type UcxListener, within } from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
@@ -28,15 +28,18 @@ export function doorOf({ path, resource, listener, meeting, worker, frames, desc
 
   const letIn = async (conn: Conn, stream: Stream, ring: Resource, beginning: Bytes, signal: AbortSignal) => {
     await meeting.admit(stream, "writer");
-    const { worker: address, tags: { sends, takes, frames: ofFrames } } = await receiveHello(stream);
+    const { worker: address, isApart, tags: { sends, takes, frames: ofFrames } } = await receiveHello(stream);
     ring.assertLive();
     const tags = { sends: takes, takes: sends, frames: ofFrames }; // as this side sees them
     const { timeout } = meeting;
-    const link = new UcxLink({ name: nameOf(conn), worker, address, stream, tags, timeout, sent: frames }, []);
+    const side = { worker: worker.address, isApart: frames.some(({ bytes }) => bytes === undefined) };
+    const inside = insideOf(frames, isApart || side.isApart);
+    const link = new UcxLink({ name: nameOf(conn), worker, address, stream, tags, timeout, inside, sent: frames }, []);
     link.resource.dependOn(ring);
     try {
       await link.met(signal);
-      for (const message of [beginning, ...descriptions, worker.address]) await stream.send(message);
+      for (const message of [beginning, ...descriptions]) await stream.send(message);
+      await sendSide(stream, side);
       return link.begin();
     } catch (error) {
       throw undone(error, [() => link.resource.dispose()], "letting a reader in");

@@ -4,7 +4,7 @@
  * @module
  */
 import { badMessage } from "../../channel/errors.ts";
-import { decimal, record, text } from "../../channel/fields.ts";
+import { decimal, oneOf, record, text } from "../../channel/fields.ts";
 import { jsonIn } from "../../channel/message.ts";
 import { FORMAT } from "../../channel/ring/notice.ts";
 import { wrongInAddress } from "../ticket.ts";
@@ -20,7 +20,7 @@ const NONCE_BYTES = 32;
 const MAC_BYTES = 32;
 
 /** A worker's address has some 50 bytes a transport. */
-export const LONGEST_ADDRESS = 16_384;
+const LONGEST_ADDRESS = 16_384;
 const LONGEST_HELLO = 2 * LONGEST_ADDRESS;
 
 export function secretOf(bytes: Bytes): Secret {
@@ -63,22 +63,48 @@ async function exactly(stream: Stream, length: number, what: string): Promise<By
   throw badMessage(what, `expected ${length} bytes, got ${bytes.length}.`);
 }
 
-/** What a reader says of itself: where its worker is, and the tags of what comes and goes, which only the two sides know. */
-export interface Hello {
+/** What each side says of itself. */
+export interface Side {
+  /** Where its worker is. */
   readonly worker: Bytes;
+  /** True if its frames are not the CPU's memory, and so do not come inside of notices. */
+  readonly isApart: boolean;
+}
+
+/** What a reader says besides: the tags of what comes and goes, which only the two sides know. */
+export interface Hello extends Side {
   readonly tags: Tags;
 }
 
 const TAGS = ["sends", "takes", "frames"] as const;
+const SIDE = ["worker", "apart"] as const;
 
-export function helloOf(worker: Bytes): Hello {
+export function helloOf(side: Side): Hello {
   const [sends, takes, frames] = crypto.getRandomValues(new BigUint64Array(TAGS.length));
-  return { worker, tags: { sends, takes, frames } };
+  return { ...side, tags: { sends, takes, frames } };
 }
 
-export async function sendHello(stream: Stream, { worker, tags: { sends, takes, frames } }: Hello): Promise<void> {
-  const tags = { sends: `${sends}`, takes: `${takes}`, frames: `${frames}` };
-  const body = { worker: worker.toBase64(), ...tags, notices: FORMAT };
+export async function sendHello(stream: Stream, hello: Hello): Promise<void> {
+  const { sends, takes, frames } = hello.tags;
+  await sendJson(stream, {
+    ...bodyOf(hello),
+    sends: `${sends}`,
+    takes: `${takes}`,
+    frames: `${frames}`,
+    notices: FORMAT,
+  });
+}
+
+/** The writer's message after its frames. */
+export async function sendSide(stream: Stream, side: Side): Promise<void> {
+  await sendJson(stream, bodyOf(side));
+}
+
+function bodyOf({ worker, isApart }: Side): Record<(typeof SIDE)[number], unknown> {
+  return { worker: worker.toBase64(), apart: isApart };
+}
+
+async function sendJson(stream: Stream, body: unknown): Promise<void> {
   await stream.send(new TextEncoder().encode(JSON.stringify(body)));
 }
 
@@ -88,16 +114,25 @@ export async function receiveHello(stream: Stream): Promise<Hello> {
 }
 
 export function helloIn(bytes: Bytes): Hello {
-  const body = record(jsonIn(bytes), "hello", ["worker", ...TAGS, "notices"]);
+  const body = record(jsonIn(bytes), "hello", [...SIDE, ...TAGS, "notices"]);
   if (body.notices !== FORMAT) throw badMessage("notices", `expected ${FORMAT}: let both sides have one version.`);
   const [sends, takes, frames] = TAGS.map((name) => decimal(body[name], "tag", "unsigned"));
   if (new Set([sends, takes, frames]).size < TAGS.length) throw badMessage("tag", "two are the same.");
-  return { worker: workerIn(text(body.worker, "worker", LONGEST_HELLO)), tags: { sends, takes, frames } };
+  return { ...partsIn(body), tags: { sends, takes, frames } };
 }
 
-function workerIn(given: string): Bytes {
+/** @throws {MessageError} if it is anything else. */
+export async function receiveSide(stream: Stream): Promise<Side> {
+  return partsIn(record(jsonIn(await stream.receive(LONGEST_HELLO)), "writer", SIDE));
+}
+
+function partsIn({ worker, apart }: Readonly<Record<string, unknown>>): Side {
+  return { worker: workerIn(worker), isApart: oneOf(apart, "apart", [true, false]) };
+}
+
+function workerIn(given: unknown): Bytes {
   try {
-    return addressIn(Uint8Array.fromBase64(given));
+    return addressIn(Uint8Array.fromBase64(text(given, "worker", LONGEST_HELLO)));
   } catch (cause) {
     if (cause instanceof SyntaxError) throw badMessage("worker", "expected base64.", cause);
     throw cause;
@@ -105,7 +140,7 @@ function workerIn(given: string): Bytes {
 }
 
 /** The address of a worker, as far as it can be checked. @throws {MessageError} */
-export function addressIn(bytes: Bytes): Bytes {
+function addressIn(bytes: Bytes): Bytes {
   if (bytes.length === 0 || bytes.length > LONGEST_ADDRESS) {
     throw badMessage("worker", `expected 1 to ${LONGEST_ADDRESS} bytes, got ${bytes.length}.`);
   }

@@ -54,6 +54,8 @@ export interface LinkInit {
   readonly stream: Stream;
   readonly tags: Tags;
   readonly timeout: number;
+  /** How many bytes of each frame come inside its notice: {@link insideOf}. */
+  readonly inside: number;
   /** The frames that this side sends; none for a reader. */
   readonly sent?: readonly Place[];
   /** The places for frames that this side gets; none for a writer. */
@@ -181,7 +183,7 @@ export class UcxLink implements Link, Fetch, Advancing {
     const { into: { bytes, data }, length } = this.#taken!;
     const at = this.#at;
     const rest = length - at;
-    const own = this.#isReader ? rest - insideOf(this.#init.places![0]) : Math.min(rest, NOTICE_BYTES);
+    const own = this.#isReader ? rest - this.#init.inside : Math.min(rest, NOTICE_BYTES);
     if (own < 0) throw badMessage("notice", `there is no frame in its ${length} bytes.`);
     this.#at += own;
     return look(at === 0 ? data : new DataView(bytes.buffer, at), own, NO_FDS);
@@ -241,12 +243,12 @@ export class UcxLink implements Link, Fetch, Advancing {
   }
 
   #notify(bytes: Uint8Array, whole: Place | undefined): void {
-    const inside = insideOf(whole);
+    const inside = whole === undefined ? 0 : this.#init.inside;
     const place = placeFor(bytes.length + inside);
     place.bytes.set(bytes);
-    if (inside > 0) place.bytes.set(whole!.bytes, bytes.length);
+    if (inside > 0) place.bytes.set(whole!.bytes!, bytes.length);
     this.#send(place, bytes.length + inside, this.#init.tags.sends, place);
-    if (whole !== undefined && inside === 0) this.#send(whole, whole.bytes.length, this.#init.tags.frames);
+    if (whole !== undefined && inside === 0) this.#send(whole, whole.byteLength, this.#init.tags.frames);
     this.#said++;
   }
 
@@ -256,10 +258,10 @@ export class UcxLink implements Link, Fetch, Advancing {
 
   /** Puts the frame that came inside the last notice to a place. Returns false if its bytes come by themselves. */
   unpack(index: number): boolean {
-    const place = this.#init.places![index];
-    if (insideOf(place) === 0) return false;
+    const { places, inside } = this.#init;
+    if (inside === 0) return false;
     const { into, length } = this.#taken!;
-    place.bytes.set(into.bytes.subarray(length - place.bytes.length, length));
+    places![index].bytes!.set(into.bytes.subarray(length - inside, length));
     return true;
   }
 
@@ -309,8 +311,8 @@ export class UcxLink implements Link, Fetch, Advancing {
       const frame = awaited?.hasCome === false ? this.#frames.next() : undefined;
       if (awaited === undefined || frame === undefined) return;
       this.#places = this.#places.slice(1);
-      const { length } = frame.into.bytes;
-      if (frame.length !== length) throw badMessage("frame", `expected ${length} bytes, got ${frame.length}.`);
+      const { into: { byteLength }, length } = frame;
+      if (length !== byteLength) throw badMessage("frame", `expected ${byteLength} bytes, got ${length}.`);
       awaited.hasCome = true;
       this.#beginFrame(); // the program has work to do first
       this.#changes.wake();
@@ -418,18 +420,18 @@ export class UcxLink implements Link, Fetch, Advancing {
   }
 }
 
-/** How many bytes of a frame come inside its notice: all of them, or none. */
-function insideOf(frame: Place | undefined): number {
-  return frame === undefined || frame.bytes.length > MOST_INSIDE ? 0 : frame.bytes.length;
+/** How many bytes of a ring's frames come inside their notices: all of them, or none. */
+export function insideOf([{ byteLength }]: readonly Place[], isApart: boolean): number {
+  return isApart || byteLength > MOST_INSIDE ? 0 : byteLength;
 }
 
 /** The same message, in no more bytes than it has. One that fills its place stays there: its copy would look like a spare. */
 function copied(message: Arrived): Arrived {
   const { into, length } = message;
-  if (length === into.bytes.length) return message;
+  if (length === into.byteLength) return message;
   const bytes = into.bytes.slice(0, length);
   reuse(into);
-  return { into: { ...into, bytes, data: new DataView(bytes.buffer) }, length };
+  return { into: { ...into, bytes, byteLength: length, data: new DataView(bytes.buffer) }, length };
 }
 
 function placeForNotice(length: number): MessagePlace {

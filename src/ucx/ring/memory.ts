@@ -4,15 +4,15 @@
  * @module
  */
 import { type Address, NULL } from "../../../ffi/address.ts";
-import { UCP_OP_ATTR_FIELD_MEMH } from "../../../ffi/ucx/constants.ts";
-import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
+import { UCP_OP_ATTR_FIELD_MEMH, UCS_MEMORY_TYPE_HOST } from "../../../ffi/ucx/constants.ts";
 import { bodyOf, type Description, descriptionIn } from "../../channel/description.ts";
 import { asArgument, badMessage } from "../../channel/errors.ts";
 import { decoded, encoded, jsonIn, KINDS } from "../../channel/message.ts";
 import { ReceivedFds } from "../../channel/packet.ts";
 import { incoming } from "../../channel/transfer.ts";
-import type { Target } from "../../core/graph/context.ts";
+import { portsOf, type Target } from "../../core/graph/context.ts";
 import { moved } from "../../core/layout/layout.ts";
+import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
 import { countForeignMapping } from "../../core/native/foreign_addresses.ts";
@@ -23,24 +23,26 @@ import type { Tensor } from "../../core/tensors/tensor.ts";
 import { bytesAt } from "../../core/native/pin.ts";
 import { API, checks } from "../library.ts";
 import { how } from "../endpoint.ts";
-import { hostPlaceOf, registered } from "../place.ts";
+import { type OpenUcx, registered, type Spot, spotOf } from "../place.ts";
 import type { Bytes, Place } from "./messages.ts";
 
 /** A reader keeps each frame in one memfd, as if it had come by its fd. */
 const FDS = 1;
 
-/** A frame, from its first byte to its last. @throws {ArgumentError} if that is not one block that the CPU sees. */
-export function placeOf(context: UcpContextH, mapped: Mapped, argument: string, undo: Undo): Place {
+/** A frame, from its first byte to its last. @throws {ArgumentError} if that is not one block that UCX can use. */
+export function placeOf(ucx: OpenUcx, mapped: Mapped, argument: string, undo: Undo): Place {
   const { first, byteLength } = extentOf(mapped, argument);
-  return placeAt(context, hostPlaceOf(first, argument), byteLength, undo);
+  return placeAt(ucx, spotOf(ucx, first, argument), byteLength, undo);
 }
 
 /** Has UCX know a frame's memory, until its end. */
-function placeAt(context: UcpContextH, address: Address, byteLength: number, undo: Undo): Place {
-  const bytes = bytesAt(address, byteLength, API, undo);
-  const [memh, end] = registered(context, address, byteLength);
+function placeAt(ucx: OpenUcx, spot: Spot, byteLength: number, undo: Undo): Place {
+  const { address, memoryType: memory_type } = spot;
+  const bytes = memory_type === UCS_MEMORY_TYPE_HOST ? bytesAt(address, byteLength, API, undo) : undefined;
+  const [memh, end] = registered(ucx, spot, byteLength);
   undo.push(end);
-  return { address, bytes, param: how(UCP_OP_ATTR_FIELD_MEMH, { memh }) };
+  const param = how(UCP_OP_ATTR_FIELD_MEMH, { memory_type, memh });
+  return { address, byteLength, param, ...bytes !== undefined && { bytes } };
 }
 
 /**
@@ -90,34 +92,66 @@ function extentOf(mapped: Mapped, argument: string) {
 }
 
 /** A frame of this side's, and where the writer's bytes go. */
-export interface Room extends Place {
+export interface Room {
+  // The worker keeps the link, and frames keep their reader: so a link that had them would keep a forgotten reader.
+  readonly place: Place;
   readonly frame: Tensor | Frame;
+  /** What ends the place, where the program can end that before the ring. */
+  readonly owner?: Resource;
   /** How its bytes lie, in words. */
   readonly planes: string;
 }
 
+/** Where a reader's frames may be. */
+interface Where {
+  readonly gpu: Target | undefined;
+  readonly targets: readonly Target[];
+}
+
+/** A GPU's memory in which a reader keeps its frames; undefined where a target before that takes a memfd. */
+export function gpuIn(targets: readonly Target[], { takesCuda }: OpenUcx): Target | undefined {
+  const first = targets.find((target) => importsMemfd(target) || takesCuda && isOfCuda(target));
+  return first !== undefined && !importsMemfd(first) ? first : undefined;
+}
+
+function importsMemfd(target: Target): boolean {
+  return portsOf(target)?.imports.some(({ kind }) => kind === "memfd") === true;
+}
+
+function isOfCuda(target: Target): boolean {
+  return target.allocateBytes !== undefined &&
+    portsOf(target)?.exports.some(({ kind }) => kind === "cuda-pointer") === true;
+}
+
 /**
- * Makes room for a frame, from what a writer says.
+ * Makes room for a frame, from what a writer says: on a GPU, or in a memfd that one of several targets imports.
  *
  * @throws {MessageError} if what it says is wrong.
  */
-export function roomFor(
-  context: UcpContextH,
-  message: Bytes,
-  targets: readonly Target[],
-  undo: Undo,
-): Room {
+export function roomFor(ucx: OpenUcx, message: Bytes, { gpu, targets }: Where, undo: Undo): Room {
   const { kind, body } = decoded(message, FDS);
   if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, a frame's, got ${kind}.`);
-  const { memory, objects: [{ offset, byteLength }, ...others], access, planes } = descriptionIn(jsonIn(body));
+  const description = descriptionIn(jsonIn(body));
+  const { memory, objects: [{ offset, byteLength }, ...others], access } = description;
   if (memory !== "memfd" || access !== "read") throw badMessage("memory", "expected a memfd to read.");
   if (offset !== 0 || others.length > 0) throw badMessage("objects", "expected one that begins at 0.");
+  const planes = JSON.stringify(description.planes);
+  if (gpu !== undefined) return { ...roomOnGpu(ucx, description, gpu, undo), planes };
   const { fd, memfd } = createMemfd(byteLength, undo);
   undo.push(countForeignMapping(byteLength));
   const pages = Math.ceil(byteLength / PAGE) * PAGE;
   const address = mapPages(NULL, pages, fd);
   undo.push(() => unmapPages(address, pages));
-  const place = placeAt(context, address, byteLength, undo);
+  const place = placeAt(ucx, { address, memoryType: UCS_MEMORY_TYPE_HOST }, byteLength, undo);
   const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
-  return { ...place, frame, planes: JSON.stringify(planes) };
+  return { place, frame, planes };
+}
+
+function roomOnGpu(ucx: OpenUcx, { objects, planes, info, metadata }: Description, gpu: Target, undo: Undo) {
+  const [{ byteLength }] = objects;
+  const block = gpu.allocateBytes!(byteLength);
+  undo.push(() => block[Symbol.dispose]());
+  const place = placeAt(ucx, spotOf(ucx, block, "contexts"), byteLength, undo);
+  const parts = planes.map((plane) => block.slice(plane, { access: "read" }));
+  return { place, frame: info === undefined ? parts[0] : Frame.of(parts, info, metadata), owner: block.resource };
 }

@@ -12,7 +12,9 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 /** Where a message is, or comes to. The address is kept, because finding it takes longer than sending a few bytes. */
 export interface Place {
   readonly address: Address;
-  readonly bytes: Bytes;
+  readonly byteLength: number;
+  /** What is there, where the CPU sees it. */
+  readonly bytes?: Bytes;
   /** How UCX is called with it. It knows the memory of frames, which it would else register for each transfer. */
   readonly param: DataView<ArrayBuffer>;
 }
@@ -24,6 +26,7 @@ const spares: MessagePlace[] = [];
 
 /** A place of JavaScript's own. To make a view or a buffer for each message takes longer than to send it. */
 export interface MessagePlace extends Place {
+  readonly bytes: Bytes;
   readonly data: DataView<ArrayBuffer>;
 }
 
@@ -32,12 +35,13 @@ export function placeFor(length: number): MessagePlace {
   const spare = length <= SPARE_BYTES ? spares.pop() : undefined;
   if (spare !== undefined) return spare;
   const bytes = new Uint8Array(new ArrayBuffer(Math.max(length, SPARE_BYTES)));
-  return { bytes, data: new DataView(bytes.buffer), address: addressOf(bytes, API), param: PLAIN };
+  const { byteLength } = bytes;
+  return { bytes, byteLength, data: new DataView(bytes.buffer), address: addressOf(bytes, API), param: PLAIN };
 }
 
 /** Keeps a place for later messages. Neither UCX nor its caller may still use it. */
 export function reuse(place: MessagePlace): void {
-  if (place.bytes.length === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
+  if (place.byteLength === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
 }
 
 const EXACTLY = 2n ** 64n - 1n;
@@ -52,7 +56,7 @@ interface Coming<P extends Place> {
 }
 
 /** Where a message comes that is dropped: none of its bytes is copied. */
-const NOWHERE: Place = { address: NULL, bytes: new Uint8Array(), param: PLAIN };
+const NOWHERE: Place = { address: NULL, byteLength: 0, param: PLAIN };
 
 /**
  * The messages that each worker ended last. The other side may send more for a moment. UCX keeps what is not received until
@@ -91,8 +95,8 @@ export class Messages<P extends Place> {
     const code = codeOf(coming);
     if (code === UCS_INPROGRESS) return undefined;
     this.#coming = undefined;
-    const { length, into: { bytes } } = coming;
-    if (length > bytes.length) throw badMessage("message", `expected at most ${bytes.length} bytes, got ${length}.`);
+    const { length, into: { byteLength } } = coming;
+    if (length > byteLength) throw badMessage("message", `expected at most ${byteLength} bytes, got ${length}.`);
     check(code, "ucp_tag_msg_recv_nbx");
     return coming;
   }
@@ -122,7 +126,7 @@ export class Messages<P extends Place> {
     if (message === 0n) return undefined;
     const length = Number(readUcpTagRecvInfo(info, 0).length);
     const into = placeOf(length);
-    const count = BigInt(Math.min(length, into.bytes.length));
+    const count = BigInt(Math.min(length, into.byteLength));
     return { into, length, request: ucp().ucp_tag_msg_recv_nbx(handle, into.address, count, message, into.param) };
   }
 }

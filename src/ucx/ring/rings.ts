@@ -1,4 +1,3 @@
-import type { UcpContextH } from "../../../ffi/ucx/handles.ts";
 import { badMessage } from "../../channel/errors.ts";
 import { LONGEST_BODY } from "../../channel/packet.ts";
 import { type ChannelOptions, readerOptions, signalIn, type SignalOptions } from "../../channel/options.ts";
@@ -17,11 +16,12 @@ import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { API, checks } from "../library.ts";
+import type { OpenUcx } from "../place.ts";
 import { UcpWorker } from "../worker.ts";
 import { doorOf } from "./door.ts";
-import { addressIn, helloOf, LONGEST_ADDRESS, sendHello } from "./handshake.ts";
-import { UcxLink } from "./link.ts";
-import { assertAlike, described, placeOf, type Room, roomFor } from "./memory.ts";
+import { helloOf, receiveSide, sendHello } from "./handshake.ts";
+import { insideOf, UcxLink } from "./link.ts";
+import { assertAlike, described, gpuIn, placeOf, type Room, roomFor } from "./memory.ts";
 import type { Bytes } from "./messages.ts";
 import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions, within } from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
@@ -45,15 +45,15 @@ const LONGEST_MESSAGE = LONGEST_BODY + 16;
  * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
  */
 export class UcxRings extends Printed {
-  readonly #context: UcpContextH;
+  readonly #ucx: OpenUcx;
   readonly #worker: UcpWorker;
   readonly #owner: Resource;
   readonly #meeting: Meeting;
 
   /** Made by {@link UcxContext.rings}. */
-  constructor(context: UcpContextH, worker: UcpWorker, owner: Resource, options: UcxRingsOptions) {
+  constructor(ucx: OpenUcx, worker: UcpWorker, owner: Resource, options: UcxRingsOptions) {
     super();
-    this.#context = context;
+    this.#ucx = ucx;
     this.#worker = worker;
     this.#owner = owner;
     this.#meeting = meetingIn(options);
@@ -68,7 +68,7 @@ export class UcxRings extends Printed {
    * Makes a ring, and listens for its readers.
    *
    * @param address `"host:port"`, or what the program's `listen` takes
-   * @param options frames in memory that the CPU sees, each in one block: the host's, pinned memory
+   * @param options frames in memory that the CPU sees, or in CUDA's if the context takes that; each in one block
    * @throws {ArgumentError} for other frames or another address.
    * @throws {NativeCallError} if the address cannot be listened at, or UCX cannot register the memory.
    */
@@ -81,8 +81,8 @@ export class UcxRings extends Printed {
     const descriptions = frames.map((frame, i) => described(frame, argument(i)));
     const undo: Undo = [];
     return allOrNothing("making a ring", () => {
-      const places = frames.map((frame, i) => placeOf(this.#context, frame, argument(i), undo));
-      const worker = new UcpWorker(this.#context, undo);
+      const places = frames.map((frame, i) => placeOf(this.#ucx, frame, argument(i), undo));
+      const worker = new UcpWorker(this.#ucx.handle, undo);
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
       const resource = new Resource({ name: `door of a ring at ${address}`, undo });
@@ -90,6 +90,9 @@ export class UcxRings extends Printed {
       const door = doorOf({ path: address, resource, listener, meeting, worker, frames: places, descriptions });
       const ring = new RingWriter<T>(door, frames, whenFull);
       ring.resource.dependOn(this.#owner);
+      for (const { target: { context: { resource } } } of frames) {
+        if (resource !== undefined) ring.resource.dependOn(resource);
+      }
       keepFor(ring, this);
       return ring;
     }, undo);
@@ -148,33 +151,35 @@ export class UcxRings extends Printed {
   ): Promise<Joined<T>> {
     const { timeout } = this.#meeting;
     await this.#meeting.admit(stream, "reader");
-    const hello = helloOf(this.#worker.address);
+    const gpu = gpuIn(targets, this.#ucx);
+    const hello = helloOf({ worker: this.#worker.address, isApart: gpu !== undefined });
     await sendHello(stream, hello);
     const { count, whenFull } = beginningIn(await stream.receive(LONGEST_MESSAGE), 0);
     const messages: Bytes[] = [];
     for (let i = 0; i < count; i++) messages.push(await stream.receive(LONGEST_MESSAGE));
-    const address = addressIn(await stream.receive(LONGEST_ADDRESS));
+    const { worker: address, isApart } = await receiveSide(stream);
     this.#owner.assertLive();
     const undo: Undo = [];
     using frames = new DisposableStack();
     const joined = allOrNothing("joining a ring", () => {
       const rooms = messages.map((message) => {
-        const room = roomFor(this.#context, message, targets, undo);
+        const room = roomFor(this.#ucx, message, { gpu, targets }, undo);
         frames.use(room.frame);
         return room;
       });
-      const isLikeFirst = ({ planes, bytes: { length } }: Room) =>
-        planes === rooms[0].planes && length === rooms[0].bytes.length;
+      const isLikeFirst = ({ planes, place: { byteLength } }: Room) =>
+        planes === rooms[0].planes && byteLength === rooms[0].place.byteLength;
       if (!rooms.every(isLikeFirst)) {
         throw badMessage("planes", "frames of one ring lie in several ways.");
       }
       const { tags } = hello;
       const together = whenFull === "wait" ? Math.max(1, count >> 1) : 1;
-      // The worker keeps the link, and frames keep their reader: so a link that had them would keep a forgotten reader.
-      const places = rooms.map(({ address, bytes, param }) => ({ address, bytes, param }));
-      const init = { name, worker: this.#worker, address, stream, tags, timeout, places, together };
+      const places = rooms.map(({ place }) => place);
+      const inside = insideOf(places, isApart || hello.isApart);
+      const init = { name, worker: this.#worker, address, stream, tags, timeout, inside, places, together };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
+      for (const { owner } of rooms) if (owner !== undefined) link.resource.dependOn(owner);
       return { link, frames: rooms.map(({ frame }) => frame as T), whenFull, fetch: link };
     }, undo);
     try {

@@ -2,6 +2,15 @@ import type { MemoryTarget } from "../contract.ts";
 import type { Reason } from "../errors.ts";
 import type { Tensor } from "./tensor.ts";
 
+/** Where code of CUDA's finds the first element on its GPU; or why it does not, with `remedy`. */
+export function cudaAddressOf(tensor: Tensor, remedy: string): bigint | Reason {
+  const { ports } = tensor.target as Partial<MemoryTarget>;
+  const offer = ports?.exports.find(({ kind }) => kind === "cuda-pointer");
+  if (offer === undefined) return { reason: "it is no memory of CUDA's.", remedy };
+  const refusal = offer.closed?.() ?? offer.refuse?.(tensor.described.range);
+  return refusal ?? ports!.export!(tensor, "cuda-pointer", tensor.byteLength, "read-write", false).port.value;
+}
+
 /** Where the CPU finds the first element at any time, whatever API the memory is of; or why it does not, with `remedy`. */
 export function hostAddressOf(
   { target, grant: { allocation }, described: { range } }: Tensor,
