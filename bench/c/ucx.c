@@ -1,6 +1,7 @@
 // Frames from one process to another over UCX: `ucx TRANSPORTS BYTES`. It forks the process that sends them. A frame is a
 // tagged message out of its memory, which UCX knows, into one of as many frames on the other side, as in samepage's ring
-// over UCX, but without notices: whose turn it is follows from the order. Both sides ask and yield for as long as samepage does, and then wait for the worker's event.
+// over UCX, but without notices: whose turn it is follows from the order. ucx_cuda.c is this program with frames in a
+// GPU's memory. Both sides ask and yield for as long as samepage does, and then wait for the worker's event.
 #include "serve.h"
 #include <poll.h>
 #include <sched.h>
@@ -9,6 +10,21 @@
 #include <sys/wait.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
+
+#ifdef FRAMES_OF_CUDA
+#include <cuda_runtime_api.h>
+
+enum { MEMORY_TYPE = UCS_MEMORY_TYPE_CUDA };
+static cudaStream_t stream;
+
+static void check_cuda(cudaError_t code, const char *function) {
+  if (code == cudaSuccess) return;
+  fprintf(stderr, "%s: %s\n", function, cudaGetErrorName(code));
+  exit(1);
+}
+#else
+enum { MEMORY_TYPE = UCS_MEMORY_TYPE_HOST };
+#endif
 
 enum { FRAMES = 4, POLLING_NS = 200000, EVENT_MS = 250 };
 
@@ -100,11 +116,14 @@ static void open_ucx(const char *transports) {
   check(ucp_worker_create(context, &single, &worker), "ucp_worker_create");
   check(ucp_worker_get_efd(worker, &event_fd), "ucp_worker_get_efd");
   const ucp_mem_map_params_t memory = {
-    .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+    .field_mask =
+      UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
     .address = frames,
     .length = FRAMES * length,
+    .memory_type = MEMORY_TYPE,
   };
-  of_frames.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+  of_frames.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  of_frames.memory_type = MEMORY_TYPE;
   check(ucp_mem_map(context, &memory, &of_frames.memh), "ucp_mem_map");
 
   ucp_address_t *own;
@@ -128,17 +147,58 @@ static unsigned char *frame_of(long i) {
   return frames + (size_t)(i % FRAMES) * length;
 }
 
+#ifdef FRAMES_OF_CUDA
+
+static void stamp(unsigned char *frame, unsigned char value) {
+  check_cuda(cudaMemsetAsync(frame, value, length, stream), "cudaMemsetAsync");
+  check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+static int is_stamped(const unsigned char *frame, unsigned char value) {
+  unsigned char found;
+  check_cuda(cudaMemcpyAsync(&found, frame + length / 2, 1, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  return found == value;
+}
+
+static unsigned char *make_frames(size_t size) {
+  void *bytes;
+  check_cuda(cudaMalloc(&bytes, size), "cudaMalloc");
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return bytes;
+}
+
+#else
+
+static void stamp(unsigned char *frame, unsigned char value) {
+  frame[0] = frame[length / 2] = frame[length - 1] = value;
+}
+
+static int is_stamped(const unsigned char *frame, unsigned char value) {
+  return frame[0] == value && frame[length / 2] == value && frame[length - 1] == value;
+}
+
+// Zeroed pages of a file, as a frame that other processes can map has them.
+static unsigned char *make_frames(size_t size) {
+  const int fd = memfd_create("frames", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, (off_t)size) != 0) fail("memfd_create failed");
+  void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (pages == MAP_FAILED) fail("mmap failed");
+  close(fd);
+  return pages;
+}
+
+#endif
+
 static void *sending(long i) {
   unsigned char *frame = frame_of(i);
-  frame[0] = frame[length / 2] = frame[length - 1] = (unsigned char)i;
+  stamp(frame, (unsigned char)i);
   return ucp_tag_send_nbx(endpoint, frame, length, 1, &of_frames);
 }
 
 static void receive(long i) {
-  const unsigned char *frame = frame_of(i);
   finish(ucp_tag_recv_nbx(worker, frame_of(i), length, 1, ~(ucp_tag_t)0, &of_frames));
-  const unsigned char value = (unsigned char)i;
-  if (frame[0] != value || frame[length / 2] != value || frame[length - 1] != value) fail("it is another frame");
+  if (!is_stamped(frame_of(i), (unsigned char)i)) fail("it is another frame");
 }
 
 // What the near process asks the far one for.
@@ -195,16 +255,6 @@ static uint64_t both_worked(void) {
 
 static void nothing(void) {}
 
-// Zeroed pages of a file, as a frame that other processes can map has them.
-static void *map_file(size_t size) {
-  const int fd = memfd_create("frames", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, (off_t)size) != 0) fail("memfd_create failed");
-  void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (pages == MAP_FAILED) fail("mmap failed");
-  close(fd);
-  return pages;
-}
-
 int main(int argc, char **argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: %s TRANSPORTS BYTES\n", argv[0]);
@@ -217,7 +267,7 @@ int main(int argc, char **argv) {
   const int is_far = fork() == 0;
   other = sockets[is_far];
   close(sockets[!is_far]);
-  frames = map_file(FRAMES * length);
+  frames = make_frames(FRAMES * length);
   open_ucx(argv[1]);
   if (is_far) be_far();
   static const struct operation OPERATIONS[] = {

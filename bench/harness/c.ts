@@ -123,6 +123,7 @@ const PROGRAMS = {
   openvino: OPENVINO,
   sycl: SYCL,
   ucx: UCX,
+  ucx_cuda: { ...UCX, topic: "cuda" },
   wait: C,
   opencv_blur: CPP,
   opencv_call: CPP,
@@ -185,8 +186,8 @@ export function syclC(args: string[], operation: string, name = "C"): Way {
 }
 
 /** An operation of ucx.c, which forks: it is not called in this process. */
-export function ucxC(args: string[], operation: string, name = "C"): Way {
-  return program(name, () => ({ path: join(BUILT, "ucx"), args }), operation);
+export function ucxC(args: string[], operation: string, name = "C", source: "ucx" | "ucx_cuda" = "ucx"): Way {
+  return program(name, () => ({ path: join(BUILT, source), args }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

@@ -7,6 +7,7 @@ import { fromFileUrl } from "@std/path";
 import { type Frame, host, type HostTensor, imageInfo } from "@samepage/interop";
 import { FrameRing, type RingReader, type RingWriter } from "@samepage/interop/channel";
 import type { Rings } from "@samepage/interop/pipeline";
+import { CudaContext, type CudaTensor } from "@samepage/interop/cuda";
 import { UcxContext } from "@samepage/interop/ucx";
 import { linesOf } from "../harness/lines.ts";
 import type { Operation } from "../harness/operation.ts";
@@ -45,6 +46,8 @@ const LANES: Readonly<Record<string, (path: string, sends: boolean) => Promise<L
   ring: (path, sends) => ring(FrameRing, path, sends),
   "ucx-posix": (path, sends) => ring(ucx("posix"), path, sends),
   "ucx-tcp": (path, sends) => ring(ucx("tcp"), path, sends),
+  "ucx-cuda": (path, sends) => onGpu(ucx("posix", "cuda_copy", "cuda_ipc"), path, sends),
+  "ucx-cuda-copies": (path, sends) => throughHost(ucx("posix"), path, sends),
   socket: (path, sends) => socket(path, sends, (path) => ({ transport: "unix", path })),
   tcp: (path, sends) =>
     socket(path, sends, () => ({ hostname: "127.0.0.1", port: path.endsWith("out") ? PORT : PORT + 1 })),
@@ -57,8 +60,8 @@ type Place = (path: string) => Deno.UnixListenOptions & { readonly transport: "u
 
 let context: UcxContext | undefined;
 
-function ucx(transport: string): Rings {
-  context ??= UcxContext.open({ transports: [transport] });
+function ucx(...transports: readonly string[]): Rings {
+  context ??= UcxContext.open({ transports });
   return context.rings({
     listen: (path) => Deno.listen({ transport: "unix", path }),
     connect: (path) => Deno.connect({ transport: "unix", path }),
@@ -74,26 +77,79 @@ async function ring(rings: Rings, path: string, sends: boolean): Promise<Lane> {
     const info = imageInfo({ format: "RGBA", width, height });
     const frames = Array.from({ length: FRAMES }, () => host.allocateFrame(info, { sharable: true }));
     const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<HostTensor>>;
-    return {
-      receive: () => Promise.reject(new Error("it sends")),
-      async send(value) {
-        if (writer.readers === 0) await writer.joined();
-        const frame = await writer.next();
-        stamp(pixelsOf(frame, frame.planes[0].bytes()), value);
-        await writer.publish(frame);
-      },
-    };
+    return sending(async (value) => {
+      if (writer.readers === 0) await writer.joined();
+      const frame = await writer.next();
+      stamp(pixelsOf(frame, frame.planes[0].bytes()), value);
+      await writer.publish(frame);
+    });
   }
   const reader = await rings.open(path, { contexts: [host] }) as RingReader<Frame<HostTensor>>;
   const frames = reader[Symbol.asyncIterator]();
-  return {
-    send: () => Promise.reject(new Error("it receives")),
-    async receive() {
-      const { value: frame } = await frames.next();
-      return sum(pixelsOf(frame!, frame!.planes[0].bytes()));
-    },
-  };
+  return receiving(async () => {
+    const { value: frame } = await frames.next();
+    return sum(pixelsOf(frame!, frame!.planes[0].bytes()));
+  });
 }
+
+/** A ring of frames in GPUs' memory. Each is filled whole, and one of its bytes is looked at. */
+async function onGpu(rings: Rings, path: string, sends: boolean): Promise<Lane> {
+  const cuda = CudaContext.open();
+  const info = imageInfo({ format: "RGBA", width, height });
+  if (sends) {
+    const frames = Array.from({ length: FRAMES }, () => cuda.allocateFrame(info));
+    const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<CudaTensor>>;
+    return sending(async (value) => {
+      if (writer.readers === 0) await writer.joined();
+      const frame = await writer.next();
+      cuda.stream.fill(frame.planes[0], value);
+      await writer.publish(frame);
+    });
+  }
+  const reader = await rings.open(path, { contexts: [cuda] }) as RingReader<Frame<CudaTensor>>;
+  const frames = reader[Symbol.asyncIterator]();
+  return receiving(async () => middleOf(cuda, (await frames.next()).value!.planes[0]));
+}
+
+/** The same where a ring cannot have a GPU's memory: each side copies between that and a frame of the host's. */
+async function throughHost(rings: Rings, path: string, sends: boolean): Promise<Lane> {
+  const cuda = CudaContext.open();
+  const info = imageInfo({ format: "RGBA", width, height });
+  const [picture] = cuda.allocateFrame(info).planes;
+  if (sends) {
+    const frames = Array.from({ length: FRAMES }, () => host.allocateFrame(info));
+    const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<HostTensor>>;
+    return sending(async (value) => {
+      if (writer.readers === 0) await writer.joined();
+      const frame = await writer.next();
+      cuda.stream.fill(picture, value);
+      cuda.stream.read(picture, frame.planes[0].bytes());
+      await writer.publish(frame);
+    });
+  }
+  const reader = await rings.open(path, { contexts: [host] }) as RingReader<Frame<HostTensor>>;
+  const frames = reader[Symbol.asyncIterator]();
+  return receiving(async () => {
+    cuda.stream.write(picture, (await frames.next()).value!.planes[0].bytes());
+    return middleOf(cuda, picture);
+  });
+}
+
+const ONE = new Uint8Array(1);
+
+/** The sum that {@link beNear} expects, from the byte in the middle. */
+function middleOf(cuda: CudaContext, plane: CudaTensor): number {
+  using one = plane.slice({ shape: [1], dtype: "u8", byteOffset: plane.layout.byteOffset + (plane.byteLength >> 1) });
+  cuda.stream.read(one as CudaTensor, ONE);
+  return ONE[0] * ROWS.length * width;
+}
+
+const sending = (send: Lane["send"]): Lane => ({ send, receive: () => Promise.reject(new Error("it sends")) });
+
+const receiving = (receive: Lane["receive"]): Lane => ({
+  receive,
+  send: () => Promise.reject(new Error("it receives")),
+});
 
 async function socket(path: string, sends: boolean, place: Place): Promise<Lane> {
   const at = place(path) as Deno.TcpListenOptions;

@@ -2,7 +2,7 @@ import { bench } from "./bench.ts";
 import { filesBelow } from "./files.ts";
 import type { Job } from "./job.ts";
 import { PYTHON_HOME, pythonHere } from "./python.ts";
-import type { Outcome } from "./step.ts";
+import { type Outcome, together } from "./step.ts";
 import { runTests } from "./tests.ts";
 
 /** What Python's libraries share of a GPU's memory: DLPack's tests, Python's, and the bench. */
@@ -15,12 +15,8 @@ export async function dlpack(job: Job): Promise<Outcome> {
   const log = await Deno.readTextFile(`${job.out}/tests.log`);
   const measured = await bench(there, "cuda", "python-cuda");
   const printed = log.match(/^(?:ring: .* laps|loans|sharing): .*$/gm) ?? [];
-  return {
-    verdict: [tests, measured].every(({ verdict }) => verdict === "green") ? "green" : "red",
-    counts: `${tests.counts}; ${measured.counts}`,
-    failures: [...tests.failures ?? [], ...measured.failures ?? []],
-    remarks: [await versionsIn(there, python.PYTHON), ...printed, ...tests.remarks ?? [], ...measured.remarks ?? []],
-  };
+  const { remarks = [], ...outcome } = together([tests, measured]);
+  return { ...outcome, remarks: [await versionsIn(there, python.PYTHON), ...printed, ...remarks] };
 }
 
 /** `"python: torch 2.11, …"`. */

@@ -4,7 +4,7 @@ import { bench } from "./bench.ts";
 import { gpuClip, missingClips } from "./clips.ts";
 import type { Job } from "./job.ts";
 import { type Packed, withPacked } from "./packed.ts";
-import type { Outcome } from "./step.ts";
+import { type Outcome, together } from "./step.ts";
 import { runTests } from "./tests.ts";
 
 /** The libraries of the wheel `av`. */
@@ -18,13 +18,7 @@ export function ffmpeg(job: Job): Promise<Outcome> {
     const tests = await runTests(job, TESTS, 1);
     const shown = await example(job);
     const measured = await bench(job, "cuda", "nvdec");
-    const all = [tests, shown, measured];
-    return {
-      verdict: all.every(({ verdict }) => verdict === "green") ? "green" : "red",
-      counts: all.map(({ counts }) => counts).join("; "),
-      failures: all.flatMap(({ failures = [] }) => failures),
-      remarks: all.flatMap(({ remarks = [] }) => remarks),
-    };
+    return together([tests, shown, measured]);
   });
 }
 

@@ -29,3 +29,13 @@ export interface Step {
   /** Runs it. */
   run(job: Job): Promise<Outcome>;
 }
+
+/** What several parts of a step come to. */
+export function together(parts: readonly Outcome[]): Outcome {
+  return {
+    verdict: parts.every(({ verdict }) => verdict === "green") ? "green" : "red",
+    counts: parts.map(({ counts }) => counts).join("; "),
+    failures: parts.flatMap(({ failures = [] }) => failures),
+    remarks: parts.flatMap(({ remarks = [] }) => remarks),
+  };
+}

@@ -23,11 +23,14 @@ import { type Packed, withPacked } from "./packed.ts";
 import { pipelines } from "./pipeline.ts";
 import { pythonHere } from "./python.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
-import type { Outcome, Step } from "./step.ts";
+import { type Outcome, type Step, together } from "./step.ts";
 import { runTests } from "./tests.ts";
 
 /** The libraries of the wheel `libucx-cu12`. */
-const UCX: Packed = { name: "ucx.tar.xz", variablesOf: (folder) => ({ LD_LIBRARY_PATH: join(folder, "lib") }) };
+const UCX: Packed = {
+  name: "ucx.tar.xz",
+  variablesOf: (folder) => ({ LD_LIBRARY_PATH: join(folder, "lib"), LIBRARY_PATH: join(folder, "lib") }),
+};
 
 /**
  * All of it. The rows of CUDA's edges, the bench and what Python shares have the machine to themselves: rows and loans
@@ -201,7 +204,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       limit: 120,
       stage: 1,
       onlyIfNamed: true,
-      run: (job) => withPacked(job, UCX, async (job) => runTests(job, await ucxTests(), 3)),
+      run: (job) => withPacked(job, UCX, ucxWithCuda),
     },
     {
       name: "opencv-rows",
@@ -228,6 +231,11 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       run: (job) => bench(job, "vulkan"),
     },
   ];
+}
+
+/** UCX's tests, and how fast a GPU's frames cross. */
+async function ucxWithCuda(job: Job): Promise<Outcome> {
+  return together([await runTests(job, await ucxTests(), 3), await bench(job, "cuda", "ucx-cuda")]);
 }
 
 async function examples(job: Job): Promise<Outcome> {

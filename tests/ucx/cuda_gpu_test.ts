@@ -7,7 +7,17 @@ import type { CudaContext } from "../../src/cuda/mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { gpuTest, withCuda } from "../cuda/help.ts";
 import { Child } from "./child.ts";
-import { assertPattern, bytesOf, CUDA_TRANSPORTS, missingCuda, pattern, read, type Where, write } from "./cuda_help.ts";
+import {
+  assertPattern,
+  bytesOf,
+  CUDA_TRANSPORTS,
+  KINDS,
+  missingCuda,
+  pattern,
+  read,
+  type Where,
+  write,
+} from "./cuda_help.ts";
 import { missing } from "./help.ts";
 import { freshPath, unix, until } from "./ring_help.ts";
 
@@ -70,7 +80,7 @@ for (const transports of CUDA_TRANSPORTS) {
 
   test("a device's memory of another process is read and written", async (ucx, cuda) => {
     for (const length of LENGTHS) {
-      await using owner = new Child("cuda_side.ts", ["share", by.replaceAll(" ", ""), `${length}`]);
+      await using owner = new Child("cuda_side.ts", ["share", transports.join(), `${length}`, "device"]);
       await using remote = ucx.connect(Uint8Array.fromBase64(await owner.line()));
       const [there] = remote.tensors;
       await using here = cuda.allocate({ shape: [length], dtype: "u8" });
@@ -89,6 +99,52 @@ for (const transports of CUDA_TRANSPORTS) {
       await there.get(here);
       assertPattern(bytesOf(here, cuda));
     }
+  });
+
+  for (const kind of Object.keys(KINDS)) {
+    test(`${kind} memory of another process is read and written`, async (ucx, cuda) => {
+      await using owner = new Child("cuda_side.ts", ["share", transports.join(), "100001", kind]);
+      await using remote = ucx.connect(Uint8Array.fromBase64(await owner.line()));
+      const [there] = remote.tensors;
+      await using here = KINDS[kind](cuda, { shape: [100_001], dtype: "u8" });
+      await there.get(here);
+      assertPattern(bytesOf(here, cuda));
+      cuda.stream.fill(here, 201);
+      await there.put(here);
+      assertEquals(await owner.ask("look"), "201");
+    });
+  }
+
+  test("a writer goes on where a reader is killed, and 40 readers cost no memory of the GPU", async (ucx, cuda) => {
+    const info = imageInfo({ format: "RGBA", width: 1920, height: 1080 });
+    const rings = ucx.rings(unix());
+    const path = freshPath();
+    await using ring = rings.create(path, { frames: Array.from({ length: 3 }, () => cuda.allocateFrame(info)) });
+    let running = true;
+    const publishing = (async () => {
+      for (let i = 1; running; i++) {
+        const frame = await ring.next();
+        cuda.stream.fill(frame.planes[0], i & 0xff);
+        await ring.publish(frame);
+        if (ring.readers === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    })();
+    for (const where of ["cuda", "host"]) {
+      await using reader = new Child("cuda_side.ts", ["read", transports.join(), path, where, "0", "0"]);
+      await until(() => ring.readers === 1, "the reader is there");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      reader.signal("SIGKILL");
+      await until(() => ring.readers === 0, "the reader has gone");
+    }
+    const free: number[] = [];
+    for (let i = 0; i < 40; i++) {
+      await using reader = await rings.open(path, { contexts: [cuda] });
+      for (let j = 0; j < 3; j++) (await reader.next())?.[Symbol.dispose]();
+      free.push(cuda.memory().free);
+    }
+    running = false;
+    await publishing;
+    assert(free[5] - free[39] < 32 << 20, `${free[5] - free[39]} bytes of the GPU's memory are gone`);
   });
 
   for (const [from, to] of [["cuda", "cuda"], ["cuda", "host"], ["host", "cuda"]] as const) {

@@ -4,7 +4,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import { type Frame, type FrameInfo, host, type HostTensor } from "../../mod.ts";
+import { type Frame, type FrameInfo, host, type HostTensor, type LayoutInit } from "../../mod.ts";
 import type { RingReader } from "../../src/channel/mod.ts";
 import { CudaContext, type CudaTensor } from "../../src/cuda/mod.ts";
 import { UcxContext, type UcxRings } from "../../src/ucx/mod.ts";
@@ -24,6 +24,15 @@ export const CUDA_TRANSPORTS: readonly (readonly string[])[] = [
   ["posix", "cuda_copy"],
   ["tcp", "cuda_copy"],
 ];
+
+/** CUDA's kinds of memory. */
+export const KINDS: Readonly<Record<string, (cuda: CudaContext, init: LayoutInit) => CudaTensor>> = {
+  device: (cuda, init) => cuda.allocate(init),
+  pool: (cuda, init) => cuda.stream.allocate(init),
+  virtual: (cuda, init) => cuda.virtual.allocate(init),
+  managed: (cuda, init) => cuda.managed.allocate(init),
+  pinned: (cuda, init) => cuda.pinned.allocate(init),
+};
 
 /** Where a side of a ring keeps its frames. */
 export type Where = "host" | "cuda";

@@ -1,5 +1,5 @@
 /**
- * The other process of the tests with CUDA's memory. `cuda_side.ts share TRANSPORTS BYTES` shares a device's memory: it prints the
+ * The other process of the tests with CUDA's memory. `cuda_side.ts share TRANSPORTS BYTES KIND` shares some: it prints the
  * ticket, then what its tensor begins with for each line that it reads. `cuda_side.ts write|read TRANSPORTS ADDRESS host|cuda
  * WIDTH COUNT` is a side of a ring.
  *
@@ -8,14 +8,14 @@
 import { imageInfo } from "../../mod.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
-import { bytesOf, pattern, read, type Where, write } from "./cuda_help.ts";
+import { bytesOf, KINDS, pattern, read, type Where, write } from "./cuda_help.ts";
 import { unix } from "./ring_help.ts";
 
 const [what, transports, ...rest] = Deno.args;
 await using ucx = UcxContext.open({ transports: transports.split(",") });
 if (what === "share") {
   await using cuda = CudaContext.open();
-  await using tensor = cuda.allocate({ shape: [Number(rest[0])], dtype: "u8" });
+  await using tensor = KINDS[rest[1]](cuda, { shape: [Number(rest[0])], dtype: "u8" });
   cuda.stream.write(tensor, pattern(tensor.byteLength));
   await using share = ucx.share([tensor], { access: "read-write" });
   console.log(share.ticket.toBase64());
