@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Address, NULL } from "../../../ffi/address.ts";
+import { NULL } from "../../../ffi/address.ts";
 import { UCP_OP_ATTR_FIELD_MEMH, UCS_MEMORY_TYPE_HOST } from "../../../ffi/ucx/constants.ts";
 import { bodyOf, type Description, descriptionIn } from "../../channel/description.ts";
 import { asArgument, badMessage } from "../../channel/errors.ts";
