@@ -72,6 +72,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "cuda_claims",
     "ffmpeg_nvdec",
     "cuda_python",
+    "ucx_cuda",
   ],
   vulkan: ["external_ring", "external_import"],
 };

@@ -120,9 +120,8 @@ for (const transports of CUDA_TRANSPORTS) {
     const rings = ucx.rings(unix());
     const path = freshPath();
     await using ring = rings.create(path, { frames: Array.from({ length: 3 }, () => cuda.allocateFrame(info)) });
-    let running = true;
     const publishing = (async () => {
-      for (let i = 1; running; i++) {
+      for (let i = 1; ring.resource.isLive; i++) {
         const frame = await ring.next();
         cuda.stream.fill(frame.planes[0], i & 0xff);
         await ring.publish(frame);
@@ -130,7 +129,7 @@ for (const transports of CUDA_TRANSPORTS) {
       }
     })();
     for (const where of ["cuda", "host"]) {
-      await using reader = new Child("cuda_side.ts", ["read", transports.join(), path, where, "0", "0"]);
+      await using reader = new Child("cuda_side.ts", ["read", transports.join(), path, where, "64", "0"]);
       await until(() => ring.readers === 1, "the reader is there");
       await new Promise((resolve) => setTimeout(resolve, 100));
       reader.signal("SIGKILL");
@@ -142,8 +141,8 @@ for (const transports of CUDA_TRANSPORTS) {
       for (let j = 0; j < 3; j++) (await reader.next())?.[Symbol.dispose]();
       free.push(cuda.memory().free);
     }
-    running = false;
-    await publishing;
+    await ring[Symbol.asyncDispose]();
+    await assertRejects(() => publishing, DisposedError);
     assert(free[5] - free[39] < 32 << 20, `${free[5] - free[39]} bytes of the GPU's memory are gone`);
   });
 

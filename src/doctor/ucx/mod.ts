@@ -40,11 +40,16 @@ export const UCX: ApiExaminer = {
   },
 };
 
+/** These move nothing between machines by themselves. */
+function isForCuda(name: string): boolean {
+  return name.startsWith("cuda");
+}
+
 /** Why a transport is closed; undefined if it is open. */
 function problemOf(name: string, needs: string): string | undefined {
   try {
-    UcxContext.open({ transports: [name] })[Symbol.dispose]();
-    return undefined;
+    using ucx = UcxContext.open({ transports: isForCuda(name) ? ["tcp", name] : [name] });
+    return !isForCuda(name) || ucx.takesCuda ? undefined : `not here: it needs ${needs}`;
   } catch (error) {
     if (error instanceof NativeCallError && error.codeName === "UCS_ERR_NO_DEVICE") {
       return `not here: it needs ${needs}`;
