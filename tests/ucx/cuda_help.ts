@@ -54,7 +54,7 @@ export async function write(rings: UcxRings, address: string, where: Where, info
   await ring.end();
 }
 
-/** Reads them, and says what it found. */
+/** Reads them, from whichever is the first, and says what it found. */
 export async function read(rings: UcxRings, address: string, where: Where): Promise<string> {
   using cuda = where === "cuda" ? CudaContext.open() : undefined;
   await using ring: RingReader<Frame> = await rings.open(address, { contexts: [cuda ?? host] });
@@ -63,7 +63,7 @@ export async function read(rings: UcxRings, address: string, where: Where): Prom
     count++;
     for (const plane of frame.planes) {
       assertEquals(plane.target, cuda ?? host);
-      const wrong = bytesOf(plane, cuda).findIndex((byte) => byte !== (count & 0xff));
+      const wrong = bytesOf(plane, cuda).findIndex((byte) => byte !== (ring.sequence & 0xff));
       if (wrong >= 0) return `frame ${count} is wrong at byte ${wrong}`;
     }
   }
