@@ -235,6 +235,9 @@ export default table(import.meta, {
     },
     fails: gone(/ucx context was disposed/),
   },
+  "a GPU's memory over tcp alone": opened((ucx) => {
+    if (ucx.takesCuda) throw new Error("tcp moves no such memory");
+  }),
   "a tensor for an array of tensors": opened(
     (ucx, tensor) => ucx.share(any(tensor)),
     wrong("tensors", /an array of tensors/),
