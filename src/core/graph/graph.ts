@@ -213,7 +213,7 @@ interface Asked {
 function readyFor(source: Mapped, asked: Asked): Ready {
   const access = asked.access ?? source.access;
   const returning = source.usable(access);
-  const waits = source.work;
+  const waits = source.workBefore(access);
   const outside = source.outsideWork(access);
   if (outside.length > 0) waits.push(...outside);
   for (let i = 0; i < returning.length; i++) waits.push(...returning[i].resource!.work.fences);
@@ -357,7 +357,7 @@ export function takeNextStep(
   access: Access,
   copies: boolean,
 ): { readonly mapped: Mapped; readonly step: ProbedStep } {
-  const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
+  const pending: Pending = { waits: [...source.workBefore(access), ...source.outsideWork(access)], returning: [] };
   const step = probeNow(mapper, source, target, access, pending, copies);
   const taken = step.hostWait
     ? takeAfterWait(mapper, source, target, access, step, pending, copies)

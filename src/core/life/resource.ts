@@ -279,14 +279,15 @@ export class Resource extends Printed {
   /**
    * Records work that a program declares.
    *
+   * @param writes false if it only reads
    * @throws {ArgumentError} if `fence` is not a fence.
    * @throws {DisposedError} if it or a part was disposed.
    */
-  usedBy(fence: Fence): void {
+  usedBy(fence: Fence, writes: boolean = true): void {
     fenceIn(fence, "fence");
     this.assertWhole();
-    if (this.#parts.length === 0) return this.work.add(fence);
-    for (const part of this.#parts) part.usedBy(fence);
+    if (this.#parts.length === 0) return this.work.add(fence, writes);
+    for (const part of this.#parts) part.usedBy(fence, writes);
   }
 
   /** Records a command in flight: on the parts, if it is made of such, for each may be used by itself. */
