@@ -271,6 +271,17 @@ export class Resource extends Printed {
     this.intermediate = intermediate;
   }
 
+  /**
+   * Takes away the views that conflict with a map, with those of its route's earlier steps.
+   *
+   * @throws {AccessError} if a view cannot be taken away.
+   */
+  takeViews(): void {
+    for (let i = 0; i < this.grants.length; i++) this.grants[i].revokeConflicting();
+    for (let i = 0; i < this.#parts.length; i++) this.#parts[i].takeViews();
+    this.intermediate?.takeViews();
+  }
+
   /** Records the earlier work on its bytes. */
   inherit(fences: readonly Fence[]): void {
     for (const fence of fences) this.work.add(fence);
