@@ -136,24 +136,20 @@ export class Work {
 
   /** The unfinished work, as fences. */
   get fences(): Fence[] {
-    this.forget();
-    if (this.line === undefined) return [];
-    const fences = [new Fence(this.line, this.#mark)];
-    for (const { line, mark } of this.others ?? []) fences.push(new Fence(line, mark));
-    return fences;
+    return this.fencesBefore(true);
   }
 
   /**
-   * What a map for reading waits for. Its own commands may take the memory over, so commands that only read are in front of
-   * it, too. Other code that only reads is not: it may do so for good.
+   * What a map waits for. Its own commands may take the memory over, so commands that only read are in front of one for
+   * reading, too. Other code that only reads is not: it may do so for good.
    */
-  get fencesBeforeReading(): Fence[] {
+  fencesBefore(writes: boolean): Fence[] {
     this.forget();
     const fences: Fence[] = [];
     if (this.line === undefined) return fences;
-    if (this.#wrote > 0 || !this.line.isForeign) fences.push(new Fence(this.line, this.#mark));
+    if (writes || this.#wrote > 0 || !this.line.isForeign) fences.push(new Fence(this.line, this.#mark));
     for (const { line, mark, wrote } of this.others ?? []) {
-      if (wrote > 0 || !line.isForeign) fences.push(new Fence(line, mark));
+      if (writes || wrote > 0 || !line.isForeign) fences.push(new Fence(line, mark));
     }
     return fences;
   }

@@ -388,7 +388,7 @@ function addFences(work: Work, fences: Fence[]): void {
 }
 
 function addFencesBeforeReading(work: Work, fences: Fence[]): void {
-  fences.push(...work.fencesBeforeReading);
+  fences.push(...work.fencesBefore(false));
 }
 
 /** A function of its own, as the others here: one that makes closures allocates when it begins. */
