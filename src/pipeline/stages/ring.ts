@@ -48,6 +48,7 @@ const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOL
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
   assertRings(rings);
   const { frames: count = 4, whenFull, join = false } = checks.optionsIn(options, TO_RING);
+  checks.assertText(path, "path");
   let ring: RingWriter<Frame> | undefined;
   return new Sink({
     name: "to ring",
@@ -90,7 +91,8 @@ const FROM_RING = { contexts: true, wait: BOOLEAN, reconnect: BOOLEAN };
 export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
   assertRings(rings);
   const { contexts = [host], wait = false, reconnect = false } = checks.optionsIn(options, FROM_RING);
-  const all = [...contexts];
+  checks.assertText(path, "path");
+  const all = checks.listIn<Context>(contexts, "contexts");
   return new Source({
     name: "from ring",
     contexts: all,
