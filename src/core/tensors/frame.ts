@@ -252,12 +252,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /** Lends all planes to a child, which may be described otherwise: of another time, with metadata of its own. */
-  borrow(given: Access, info: FrameInfo = this.info, metadata: Metadata = this.metadata): Frame<P> {
-    const access = accessOf(given, this.access);
-    this.assertUsable(access);
+  borrow(access: Access, info: FrameInfo = this.info, metadata: Metadata = this.metadata): Frame<P> {
+    const asked = accessOf(access, this.access);
+    this.assertUsable(asked);
     const planes: P[] = [];
     try {
-      for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
+      for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access: asked }) as P);
       const frame = Frame.of(planes, info, metadata, this.#handle);
       frame.resource.dependOn(this.resource);
       return frame;

@@ -94,7 +94,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     given: CudaProducerInit,
   ): CudaStreamProducer<CudaStreamFrame> {
     const init = Object.freeze({ arrays: false, ...optionsIn(given, INIT, "init") });
-    colourOf(init.format);
+    colourOf(init.format, "init.format");
     whole(init.width, "init.width", 1);
     whole(init.height, "init.height", 1);
     checks.assertBoolean(init.arrays, "init.arrays");
