@@ -570,6 +570,7 @@ export function planeLayouts(info: FrameInfo, rowAlign: number = 1, planeAlign: 
 }
 
 function placedPlanes(info: FrameInfo, rowAlign: number, planeAlign: number): readonly Layout[] {
+  whole(rowAlign, "rowAlign", 1); // sound and tables have no rows to align
   const planes = PLANES[info.type](info as never, rowAlign);
   powerOfTwo(planeAlign, "planeAlign");
   let next = 0;

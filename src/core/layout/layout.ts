@@ -143,11 +143,11 @@ function areGapless(strides: readonly number[], shape: readonly number[], size: 
  * ```
  */
 export function region<D extends DType>(
-  l: Layout<D>,
+  init: Layout<D>,
   start: readonly number[],
   shape: readonly number[],
 ): Layout<D> {
-  const all = layout(l);
+  const all = layout(init);
   const first = wholes(start, "start", 0);
   const counts = wholes(shape, "shape", 1);
   sameRank("start", first, all);

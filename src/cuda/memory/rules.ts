@@ -65,6 +65,7 @@ export function assertAllowed(
 ): void {
   const refusal = refusalOf(kind, operation, device);
   if (refusal === undefined) return;
+  checks.assertText(argument, "argument");
   const { source } = ruleIn(kind, operation);
   const fields = {
     api: "cuda",
