@@ -328,7 +328,7 @@ function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
 export const host: HostContext = new HostContext();
 
 /** A fence for the host's own work. Devices whose API has user events wait for the promise without the host. */
-export function signal(promise: PromiseLike<unknown>): Fence {
+function signal(promise: PromiseLike<unknown>): Fence {
   const gate = new PromiseGate(promise);
   return fenceOf({
     ...{ api: "host", name: "a signal of the host", fn: "signal" },

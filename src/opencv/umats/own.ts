@@ -109,7 +109,7 @@ export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution 
 }
 
 /** Removes an owner of the buffer, and returns the slot. */
-export function endHeader(slot: Slot, execution: Execution | undefined): void {
+function endHeader(slot: Slot, execution: Execution | undefined): void {
   within(execution, () => core().UMat_destruct(slot.header));
   giveSlot(slot);
 }
