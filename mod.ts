@@ -81,6 +81,6 @@ export class MapperGraph extends Graph {
    * memory imports what another exports; `mappers` puts others in their place.
    */
   constructor(contexts: Iterable<Context>, mappers?: Iterable<Mapper>) {
-    super(contexts, mappers ?? ((all) => edgesOf(all)));
+    super(contexts, mappers === undefined ? (all) => edgesOf(all) : mappers);
   }
 }

@@ -15,7 +15,7 @@ export class Missing extends Error {}
  * A program that runs for as long as the bench does, and replies to each line `NAME COUNT` with the nanoseconds that
  * COUNT operations took. Its first line is `ready`, or `missing: ` and what it lacks.
  */
-export class Program {
+class Program {
   readonly #path: string;
   readonly #child: Deno.ChildProcess;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;

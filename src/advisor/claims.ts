@@ -1,4 +1,5 @@
-import { objectOf, time, wrong } from "./check.ts";
+import { object } from "../core/argument.ts";
+import { objectOf, oneOf, time, wrong } from "./check.ts";
 import type { Rule } from "./facts.ts";
 import { type CpuPattern, type GpuPattern, SMALL_BYTES } from "./request.ts";
 import type { AdvisorRowId, RowId } from "./rows/mod.ts";
@@ -152,6 +153,8 @@ export interface MeasuredClaim {
   readonly copied: number;
 }
 
+const EXPECTED = oneOf<Claim["expected"]>(["mapped-faster", "copy-faster"]);
+
 const TIMES = objectOf({ mapped: time, copied: time });
 
 /** The result of a claim's measurement. */
@@ -188,7 +191,8 @@ const EVEN = 1.05;
  * console.log(judgeClaim(claim, { mapped: 850, copied: 1230 }).verdict); // holds
  * ```
  */
-export function judgeClaim({ expected }: Pick<Claim, "expected">, measured: MeasuredClaim): ClaimVerdict {
+export function judgeClaim(claim: Pick<Claim, "expected">, measured: MeasuredClaim): ClaimVerdict {
+  const expected = EXPECTED(object(claim, "claim").expected, "claim.expected");
   const { mapped, copied } = TIMES(measured, "measured");
   if (mapped === 0) throw wrong("measured.mapped", "expected a time above 0, got 0.");
   if (copied === 0) throw wrong("measured.copied", "expected a time above 0, got 0.");

@@ -64,7 +64,7 @@ const MOST_DIMENSIONS = 32;
 const MOST_DICTIONARIES = 1024;
 
 /** The object in which a plane lies: all planes lie in one, or each in its own. */
-export function objectOf({ objects }: Pick<Description, "objects">, plane: number): number {
+function objectOf({ objects }: Pick<Description, "objects">, plane: number): number {
   return objects.length === 1 ? 0 : plane;
 }
 

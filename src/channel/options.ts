@@ -55,10 +55,7 @@ export function isReasonOf(signal: AbortSignal | undefined, error: unknown): boo
 }
 
 function targetsOf(contexts: Iterable<Context>): Target[] {
-  if (typeof (contexts as Partial<Iterable<Context>> | null)?.[Symbol.iterator] !== "function") {
-    throw checks.wrongKind("contexts", "several contexts", contexts);
-  }
-  return [...contexts].flatMap((context, i) => {
+  return checks.listIn(contexts, "contexts").flatMap((context, i) => {
     const { targets } = (context ?? {}) as Partial<Context>;
     if (!Array.isArray(targets)) throw checks.wrongKind(`contexts[${i}]`, "a context", context);
     return targets as readonly Target[];

@@ -118,7 +118,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
    */
   async sendPort(port: Port, options: SignalOptions = {}): Promise<void> {
     const { signal } = signalIn(optionsIn(options, RECEIVE).signal);
-    if (!(port instanceof Port)) throw checks.wrongKind("port", "a Port", port);
+    checks.assertInstance(port, Port, "port");
     if (port.fd === -1) throw checks.wrong("port", "it has no fd.", "Only handles that are fds go to other processes.");
     checks.fdIn(port.fd, "port.fd");
     await this.#connection.send(messageAbout(port), [port.fd], signal);

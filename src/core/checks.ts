@@ -24,6 +24,11 @@ export const BOOLEAN: Rule = (checks, value, argument) => checks.assertBoolean(v
 export const TEXT: Rule = (checks, value, argument) => checks.assertText(value, argument);
 export const SIGNAL: Rule = (checks, value, argument) => checks.assertSignal(value, argument);
 
+/** The object that an option is, whose fields someone else checks. */
+export const OBJECT: Rule = (checks, value, argument) => {
+  if (typeof value !== "object" || value === null) throw checks.wrongKind(argument, "an object", value);
+};
+
 /** The function that an option is. */
 export const FUNCTION: Rule = (checks, value, argument) => {
   if (typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
@@ -150,6 +155,17 @@ export class Checks {
     if (length > MOST_ITEMS) throw this.wrong(argument, `expected at most ${MOST_ITEMS} items, got ${length}.`);
     const items = new Array<T>(length);
     for (let i = 0; i < length; i++) items[i] = given[i];
+    return items;
+  }
+
+  /** What a program's iterable yields. @throws {ArgumentError} if it is not one, or yields too much. */
+  listIn<T>(given: Iterable<T>, argument: string): T[] {
+    const isList = typeof given === "object" && typeof given?.[Symbol.iterator] === "function";
+    if (!isList) throw this.wrongKind(argument, "an iterable, such as an array", given);
+    const items: T[] = [];
+    for (const item of given) { // it may never end
+      if (items.push(item) > MOST_ITEMS) throw this.wrong(argument, `${shown(given)} is longer than ${MOST_ITEMS}.`);
+    }
     return items;
   }
 

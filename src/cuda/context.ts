@@ -137,8 +137,9 @@ export class CudaContext extends CudaPrimaryContext {
   static open(options: CudaOptions = {}): CudaContext {
     const { schedule: wanted, mapHost, ...choice } = optionsIn(options, OPTIONS);
     const schedule = scheduleIn(wanted);
+    if (mapHost !== undefined) checks.assertBoolean(mapHost, "mapHost");
     const device = chosenDevice(choice);
-    assertMapsHost(device, mapHost);
+    if (mapHost !== undefined) assertMapsHost(device, mapHost);
     return allOrNothing("opening a GPU", (undo) => {
       if (schedule !== undefined) setSchedule(device, schedule);
       const handle = retainPrimary(device.ordinal, undo);

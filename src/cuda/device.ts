@@ -72,8 +72,8 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   if (ordinal !== undefined && !Number.isInteger(ordinal)) {
     throw wrong(`ordinal: expected an integer, got ${shown(ordinal)}.`);
   }
-  for (const text of [uuid, name]) {
-    if (text !== undefined && typeof text !== "string") throw wrong(`expected a string, got ${shown(text)}.`);
+  for (const [field, text] of Object.entries({ uuid, name })) {
+    if (text !== undefined && typeof text !== "string") throw wrong(`${field}: expected a string, got ${shown(text)}.`);
   }
   const devices = on === undefined ? cudaDevices() : devicesOn(checks, contextOn(checks, on), cudaDevices(), reportOf);
   const plain = uuid === undefined ? undefined : plainUuid(uuid);

@@ -53,9 +53,7 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
 }
 
 /** @throws {ArgumentError} if `mapHost` differs from the device's ability: a device maps host memory whenever it can. */
-export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
-  if (mapHost === undefined) return;
-  checks.assertBoolean(mapHost, "mapHost");
+export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: boolean): void {
   const can = attributes.canMapHostMemory === 1;
   if (mapHost === can) return;
   if (can) throw checks.wrong("mapHost", `every context of ${name} maps host memory.`);

@@ -126,8 +126,8 @@ export class StreamLane extends CudaLane {
    */
   override glance(mark: number): number {
     const last = this.#events.at(-1);
-    const isNear = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
-    return isNear && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
+    const isClose = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
+    return isClose && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
   }
 
   /**

@@ -38,8 +38,8 @@ export class CudaTensor extends Tensor<Address> {
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
-    return super.slice(layout, options) as this;
+  override slice(init: Layout | LayoutInit, options: SliceOptions = {}): this {
+    return super.slice(init, options) as this;
   }
 
   /** The host address of its first element. */

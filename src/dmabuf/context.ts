@@ -115,15 +115,15 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   }
 
   /** Allocates one buffer for all planes of a frame, one after the other. @throws like {@link allocate}. */
-  allocateFrame(given: FrameInfo, options: DmaBufFrameAllocation = {}): Frame<DmaBufTensor> {
+  allocateFrame(info: FrameInfo, options: DmaBufFrameAllocation = {}): Frame<DmaBufTensor> {
     const { from, rowAlign, metadata } = optionsIn(options, FRAME);
-    const info = frameInfo(given);
+    const checked = frameInfo(info);
     assertMetadata(metadata);
-    if (info.type === "image" && info.modifier !== 0n) {
+    if (checked.type === "image" && checked.modifier !== 0n) {
       throw checks.wrong("modifier", "an allocator makes linear memory only.", "Leave it out.");
     }
-    const layouts = planeLayouts(info, rowAlign);
-    return importFrame(this, [allocated(layouts, from)], { layouts, access: "read-write", info, metadata });
+    const layouts = planeLayouts(checked, rowAlign);
+    return importFrame(this, [allocated(layouts, from)], { layouts, access: "read-write", info: checked, metadata });
   }
 
   /**

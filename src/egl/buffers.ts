@@ -19,8 +19,8 @@ const BUFFER = "egl.buffer";
 /** Elements in a GL buffer. Its handle is a {@link GlBuffer}; the elements begin at `layout.byteOffset` in it. */
 export class EglBufferTensor extends Tensor<GlBuffer> {
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
-    return super.slice(layout, options) as this;
+  override slice(init: Layout | LayoutInit, options: SliceOptions = {}): this {
+    return super.slice(init, options) as this;
   }
 }
 

@@ -23,7 +23,7 @@ const PLANES = [0, 1, 2, 3].map((i) =>
   )
 );
 
-export const MOST_PLANES: number = PLANES.length;
+const MOST_PLANES: number = PLANES.length;
 
 const LOW = 0xffff_ffffn;
 

@@ -107,7 +107,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     const { state } = eglStream;
     const isNew = state === "new-frame";
     if (!isNew && !ends.mayAcquire(state, timeout)) return undefined;
-    if (!this.#latched(isNew || ends.isNear ? 0 : timeout!, state)) return undefined;
+    if (!this.#latched(isNew || ends.hasBothEnds ? 0 : timeout!, state)) return undefined;
     ends.acquire(eglStream.fifo, isNew);
     const { handle: display } = this.#base.openContext.display;
     const native = eglExtensions();

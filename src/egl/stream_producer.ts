@@ -89,7 +89,7 @@ export class EglStreamProducer extends NativeObject {
 
   /** True while the consumer may still act. */
   get isOpen(): boolean {
-    return this.resource.isLive && (this.#ends.isNear || this.eglStream.state !== "disconnected");
+    return this.resource.isLive && (this.#ends.hasBothEnds || this.eglStream.state !== "disconnected");
   }
 
   /** True if the stream accepts a frame now. A mailbox always does. */

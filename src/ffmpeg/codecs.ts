@@ -24,7 +24,7 @@ export type Medium = "video" | "audio";
 export const MEDIA_TYPES = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
 
 /** All decoders and encoders of this FFmpeg. */
-export function* codecs(): Generator<InMemory<Structs["AVCodec"]>> {
+function* codecs(): Generator<InMemory<Structs["AVCodec"]>> {
   const place = new BigUint64Array(1);
   for (;;) {
     const address = coding().codec.av_codec_iterate(place);

@@ -29,7 +29,7 @@ export interface EncodedStream {
    * Seconds that the encoder counts in. If it is left out: one frame of `frameRate`, else the time base of the first frame,
    * else `[1, 25]`. Sound counts samples.
    */
-  readonly timeBase?: Ratio;
+  readonly timeBase?: number | Ratio;
   /** How many threads encode; by default FFmpeg chooses by the number of processors. */
   readonly threads?: number;
   /** FFmpeg's own options, of the encoder and of the file's format: `{ preset: "ultrafast", movflags: "+faststart" }`. */

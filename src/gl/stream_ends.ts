@@ -74,13 +74,13 @@ export class StreamEnds {
   }
 
   /** True if both ends are in this process: then the driver need not be asked what they have done. */
-  get isNear(): boolean {
+  get hasBothEnds(): boolean {
     return this.consumer !== undefined && this.producer !== undefined;
   }
 
   /** How many frames the consumer has acquired so far. If it is in another process, the stream is asked. */
   consumedOf(stream: { readonly consumed: number }): number {
-    return this.isNear ? this.consumed : stream.consumed;
+    return this.hasBothEnds ? this.consumed : stream.consumed;
   }
 
   /** True if the stream takes another frame. A mailbox always does. */
@@ -91,7 +91,7 @@ export class StreamEnds {
   /** With no new frame: true if the driver still has the previous one, or may get a new one during the wait. */
   mayAcquire(state: string, timeout: number | undefined): boolean {
     if (timeout === undefined) return false;
-    return state === "old-frame" || (state === "empty" && timeout > 0 && !this.isNear);
+    return state === "old-frame" || (state === "empty" && timeout > 0 && !this.hasBothEnds);
   }
 
   /** Counts a frame that the consumer has acquired: the next one (in a mailbox, the newest), or the previous one again. */

@@ -7,6 +7,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { attachingMedia, MEDIA_ATTACH, type MediaAttach, MediaContext, wantedIn } from "../media/context.ts";
 import { attachedBytes, attachedFrame } from "./attached.ts";
+import { frameIn } from "../media/given.ts";
 import { givenBatch, givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
 import { lend, loans } from "./lent.ts";
@@ -212,6 +213,7 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
    */
   buffer(frame: Frame): Address {
     this.resource.assertLive();
+    frameIn(checks, this, frame, this.on);
     return loans.untilLetGo(frame, (access) => lend(this, frame, access));
   }
 

@@ -7,7 +7,7 @@ import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
-import { frameIn, stridesIn } from "../media/given.ts";
+import { stridesIn } from "../media/given.ts";
 import { audioInfoOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
@@ -38,7 +38,6 @@ export function isLent(memory: Address): boolean {
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame, access: Access): Loan<Address> {
-  frameIn(checks, context, frame, context.on);
   const picture = frame.target.context === context ? undefined : context.on!.natives!.pictureOf(frame);
   const { planes: places } = frame.described;
   const strides = picture === undefined

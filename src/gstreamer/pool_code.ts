@@ -17,7 +17,7 @@ import { Assembler, JAE, JB, JNZ, JS, JZ } from "../guard/assembler.ts";
 import type { Code } from "../guard/x86_64.ts";
 
 /** The most slots that an allocator has. */
-export const MOST_SLOTS = 1024;
+const MOST_SLOTS = 1024;
 
 /** Slots begin at multiples of this at least. */
 export const ALIGN = 64;

@@ -16,7 +16,7 @@ import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layou
 import { Checks } from "../core/checks.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../core/layout/frame_info.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { type Names, NO_OPTIONS, object, optionsIn, shown } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
@@ -209,9 +209,12 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   wrap(
     memory: ArrayBuffer | ArrayBufferView | bigint | Deno.PointerValue,
     init?: LayoutInit,
-    options: WrapOptions = {},
+    options: WrapOptions = NO_OPTIONS,
   ): HostTensor {
-    if (isArrayBuffer(memory) || ArrayBuffer.isView(memory)) return wrapBuffer(this, memory, init);
+    if (isArrayBuffer(memory) || ArrayBuffer.isView(memory)) {
+      assertNoneOf(options);
+      return wrapBuffer(this, memory, init);
+    }
     if (typeof memory === "bigint") return wrapPointer(this, memory as Address, init, options);
     return wrapPointer(this, addressIn(memory), init, options);
   }
@@ -293,11 +296,23 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
 
 const checks: Checks = new Checks("host");
 
+/** @throws {ArgumentError} for options of memory that its owner keeps, given with an array. */
+function assertNoneOf(options: WrapOptions): void {
+  if (options === NO_OPTIONS) return;
+  const [name] = Object.keys(object(options, "options"));
+  if (name === undefined) return;
+  throw checks.wrong(
+    "options",
+    `${shown(name)} is for memory at an address; an array's is taken over, to be read and written.`,
+  );
+}
+
 /** Maps a block of at least `byteLength` bytes; the largest element has `element` bytes. */
 function mapped(byteLength: number, element: number, placement: Placement): MappedBlock {
-  const { align, sharable = false, guard = false } = placement;
+  const { sharable = false, guard = false } = placement;
   checks.assertBooleans({ sharable, guard });
-  return mapBlock({ byteLength, align: powerOfTwo(align ?? (guard ? element : PAGE), "align"), sharable, guard });
+  const { align = guard ? element : PAGE } = placement;
+  return mapBlock({ byteLength, align: powerOfTwo(align, "align"), sharable, guard });
 }
 
 function startOf({ address, start }: MappedBlock): Address {
@@ -313,7 +328,7 @@ function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
 export const host: HostContext = new HostContext();
 
 /** A fence for the host's own work. Devices whose API has user events wait for the promise without the host. */
-export function signal(promise: PromiseLike<unknown>): Fence {
+function signal(promise: PromiseLike<unknown>): Fence {
   const gate = new PromiseGate(promise);
   return fenceOf({
     ...{ api: "host", name: "a signal of the host", fn: "signal" },

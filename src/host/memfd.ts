@@ -133,12 +133,12 @@ function mappedBlock(
 /** A tensor or a frame over the memfd of another process or library. The caller keeps its own fd. */
 export function attachMemfd(
   target: MemoryTarget<HostTensor>,
-  fd: number,
+  given: number,
   what: LayoutInit | FrameInMemfd,
   options: AttachOptions,
 ): HostTensor | Frame<HostTensor> {
   return attaching(options, (asked) => {
-    checks.fdIn(fd, "fd");
+    const fd = checks.fdIn(given, "fd");
     const place = "info" in object(what, "init")
       ? planesOf(what as FrameInMemfd)
       : { layouts: [layout(what as LayoutInit)] };

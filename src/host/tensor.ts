@@ -204,8 +204,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice<E extends DType = D>(layout: Layout<E> | LayoutInit<E>, options: SliceOptions = {}): HostTensor<E> {
-    return super.slice(layout, options) as HostTensor<E>;
+  override slice<E extends DType = D>(init: Layout<E> | LayoutInit<E>, options: SliceOptions = {}): HostTensor<E> {
+    return super.slice(init, options) as HostTensor<E>;
   }
 
   /**

@@ -14,8 +14,8 @@ export class OpenCLTensor extends BufferTensor {
   }
 
   /** Lends a part as a child: a sub-buffer if its alignment allows one. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCLTensor {
-    return super.slice(layout, options) as OpenCLTensor;
+  override slice(init: Layout | LayoutInit, options: SliceOptions = {}): OpenCLTensor {
+    return super.slice(init, options) as OpenCLTensor;
   }
 
   /** Makes the tensor of a part that was lent. */

@@ -1,10 +1,12 @@
 import type { Mapper } from "../core/graph/mapper.ts";
-import { NO_OPTIONS, object, optionsIn } from "../core/argument.ts";
+import { literal, NO_OPTIONS, object, optionsIn } from "../core/argument.ts";
 import type { Target } from "../core/graph/context.ts";
+import { Resource } from "../core/life/resource.ts";
 import { whole } from "../core/layout/layout.ts";
 import { blocksOf, DefaultAllocator, type MatMemory } from "./allocator/default_allocator.ts";
 import { pageBlocks } from "./allocator/native.ts";
 import { EDGES } from "./edges/mod.ts";
+import { wrong } from "./errors.ts";
 import { MatTarget } from "./mats/target.ts";
 import { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 import { currentContext } from "./thread_state.ts";
@@ -151,8 +153,12 @@ export class OpenCVContext extends ImgcodecsOperations {
    */
   defaultAllocator(memory: MatMemory): DefaultAllocator {
     const blocks = blocksOf(object(memory, "memory"));
+    const { resource } = memory;
+    if (resource !== undefined && !(resource instanceof Resource)) {
+      throw wrong("resource", `expected that of a context or a tensor, got ${literal(resource)}.`);
+    }
     this.resource.assertLive();
-    return new DefaultAllocator(this, blocks, memory.resource);
+    return new DefaultAllocator(this, blocks, resource);
   }
 
   /**

@@ -36,8 +36,8 @@ export class OpenCVMat extends OpenCVTensor {
   }
 
   /** Lends a part as a child: a Mat over the same bytes. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCVMat {
-    return super.slice(layout, options) as OpenCVMat;
+  override slice(init: Layout | LayoutInit, options: SliceOptions = {}): OpenCVMat {
+    return super.slice(init, options) as OpenCVMat;
   }
 
   /** True if the header points to other memory. */

@@ -52,8 +52,8 @@ export class OpenCVUMat extends OpenCVTensor {
   }
 
   /** Lends a part as a child: a UMat over the same buffer. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): OpenCVUMat {
-    return super.slice(layout, options) as OpenCVUMat;
+  override slice(init: Layout | LayoutInit, options: SliceOptions = {}): OpenCVUMat {
+    return super.slice(init, options) as OpenCVUMat;
   }
 
   /** True if the header points to another buffer. */

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
-import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { type Names, object, optionsIn, shown } from "../core/argument.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { Memory } from "../core/contract.ts";
@@ -133,7 +133,9 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     const on = given === undefined ? undefined : contextOn(checks, given);
     if (on !== undefined) assertRemote(on);
     checks.assertText(device, "device");
-    for (const [key, value] of Object.entries(properties)) checks.assertText(value, `properties.${key}`);
+    for (const [key, value] of Object.entries(object(properties, "properties"))) {
+      checks.assertText(value, `properties.${key}`);
+    }
     runtime.open(library);
     const version = versionOf();
     return allOrNothing("opening OpenVINO", (undo) => {

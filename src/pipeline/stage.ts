@@ -230,8 +230,8 @@ export class Sink<T extends Tensor = Tensor> extends Stage {
   }
 }
 
-function takenOf(given: Takes | undefined, usual: Access): Taken {
-  const { memory = [], access, format, width, height } = checks.optionsIn(given ?? {}, TAKES, "takes");
+function takenOf(given: Takes = {}, usual: Access): Taken {
+  const { memory = [], access, format, width, height } = checks.optionsIn(given, TAKES, "takes");
   const targets = [memory].flat() as Target[];
   const wrong = targets.findIndex((target) => !isTarget(target));
   if (wrong >= 0) {
@@ -271,7 +271,7 @@ function isRange(size: readonly unknown[]): boolean {
 }
 
 function contextsOf({ contexts = [] }: StageInit, { memory }: Taken): readonly Context[] {
-  return [...contexts, ...memory.map(({ context }) => context)];
+  return [...checks.listIn(contexts, "contexts"), ...memory.map(({ context }) => context)];
 }
 
 /** Takes a stream's writer. @throws {ArgumentError} for anything but a stream, and for a locked stream. */

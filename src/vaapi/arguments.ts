@@ -31,7 +31,7 @@ export function surfaceIdIn({ imported }: Display, given: number | bigint): numb
   if (typeof surface !== "number" || !Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
     throw checks.wrong("surface", `expected a VASurfaceID, got ${literal(surface)}.`);
   }
-  if (!imported.has(surface)) return surface;
+  if (!imported.has(surface)) return surface >>> 0; // FFI refuses -0
   const what = `VASurfaceID ${surface} is a frame already, which was mapped from another API's memory.`;
   throw checks.wrong("surface", what, "Use that frame, which knows who else holds its bytes.");
 }

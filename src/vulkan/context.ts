@@ -205,10 +205,10 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /** Allocates one buffer for all planes of a frame, one after the other. @throws like {@link allocate}. */
-  allocateFrame(given: FrameInfo, options: VulkanPlacement = {}): Frame<VulkanTensor> {
+  allocateFrame(info: FrameInfo, options: VulkanPlacement = {}): Frame<VulkanTensor> {
     const making = makingOf(optionsIn(options, PLACEMENT));
-    const info = frameInfo(given);
-    return allocated(this, planeLayouts(info), making, info) as Frame<VulkanTensor>;
+    const checked = frameInfo(info);
+    return allocated(this, planeLayouts(checked), making, checked) as Frame<VulkanTensor>;
   }
 
   /**

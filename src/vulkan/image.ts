@@ -194,7 +194,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     const { width, height, layers, ...at } = pixelsIn(shape, this.format);
     const said = { width, height, layers, format: this.format };
     this.base.resource.assertLive();
-    const known = findByHandle(this.#handleKind, handle);
+    const known = findByHandle(this.#registryKey, handle);
     const object = (known && objectOf(known)) ??
       this.#foreign(said, { origin: { from: "foreign", image: handle, layout }, turns });
     if (describeSpec(object.spec) !== describeSpec(said)) {
@@ -209,14 +209,14 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   }
 
   /** Distinguishes devices, because handles of two devices may be equal. */
-  get #handleKind(): string {
+  get #registryKey(): string {
     return `VkImage of ${this.base.openDevice.handle}`;
   }
 
   #allocationOf(object: ImageObject, { byteLength }: Layout): Allocation {
     const allocation = new Allocation({ kind: "vulkan.image", byteLength, free: () => object.free() });
     object.attachTo(allocation);
-    registerByHandle(this.#handleKind, object.image, allocation);
+    registerByHandle(this.#registryKey, object.image, allocation);
     return allocation;
   }
 

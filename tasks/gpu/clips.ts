@@ -8,7 +8,7 @@ import { resolve } from "@std/path";
 import { capture } from "../setup/capture.ts";
 
 /** Where they are: in the folder that SAMEPAGE_CLIPS names, or with the kit. */
-export const CLIPS: string = Deno.env.get("SAMEPAGE_CLIPS") ??
+const CLIPS: string = Deno.env.get("SAMEPAGE_CLIPS") ??
   resolve(import.meta.dirname!, "../../.gpu-kit/clips");
 
 const PICTURES = (size: string, frames: number) => [

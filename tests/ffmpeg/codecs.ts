@@ -19,7 +19,7 @@ export interface Clip {
 }
 
 /** A clip by its codec and what its name says of it. */
-export function nameOf({ codec, file, size, format, frames = 12 }: Clip): string {
+function nameOf({ codec, file, size, format, frames = 12 }: Clip): string {
   return `${codec}-${size}-${format}-${frames}.${file}`;
 }
 

@@ -74,7 +74,7 @@ export class Fd implements Disposable {
 }
 
 /** Bytes behind an fd, until they are unmapped. */
-export class Mapping implements Disposable {
+class Mapping implements Disposable {
   readonly #address: Deno.PointerObject;
   readonly bytes: Uint8Array;
 

@@ -24,7 +24,8 @@ import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
 import { type Driver, DRIVERS, isAlone, type Row, type Rows } from "./row.ts";
 import { assertOutcome, entryPoints, expectation, type Outcome, runRows } from "./run.ts";
-import { publicMethods } from "./surface.ts";
+import { publicMethods, publicParameters } from "./surface.ts";
+import { isExempt } from "./wrong.ts";
 
 const FOLDER = new URL("./rows/", import.meta.url);
 
@@ -173,20 +174,40 @@ const VULKAN = "@samepage/interop/vulkan";
 
 const EGL = "@samepage/interop/egl";
 
-/** A test that rows call every public method of some entry points, of those that no other has. */
+/** What holds options, by the names that parameters have; other objects are passed as they came. */
+const OF_OPTIONS = ["options", "choice", "init", "handles", "description", "range"];
+
+/**
+ * A test that rows call every public method of some entry points, of those that no other has, with wrong values for each
+ * of its options.
+ */
 function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint: string) => boolean): void {
   Deno.test({
     name: `misuse: every public method ${what} is called by some row${needs ? ` (skipped: needs ${needs})` : ""}`,
     ignore: needs !== undefined,
     async fn() {
       const called = new Set<string>();
-      for (const { outcome } of here) for (const name of (await outcome()).report?.called ?? []) called.add(name);
+      const tried = new Set<string>();
+      for (const { outcome } of here) {
+        const { report } = await outcome();
+        for (const name of report?.called ?? []) called.add(name);
+        for (const path of report?.wrong?.tried ?? []) tried.add(path);
+      }
       const all = Object.entries(await entryPoints());
       const others = await publicMethods(Object.fromEntries(all.filter(([name]) => !isOf(name))));
       const own = await publicMethods(Object.fromEntries(all.filter(([name]) => isOf(name))));
       const wanted = own.filter((name) => what === "" || !others.includes(name));
       assert(wanted.length > 0);
       assertEquals(wanted.filter((name) => !called.has(name)), [], "public, and called by no row");
+      const parameters = await publicParameters(Object.fromEntries(all.filter(([name]) => isOf(name))));
+      const options = wanted.flatMap((method) => {
+        const [own, ...others] = parameters[method] ?? [[]];
+        if (others.length > 0) return []; // what one overload takes, another may not
+        return own.filter(({ name }) => OF_OPTIONS.includes(name)).flatMap(({ name, fields = {} }) =>
+          Object.keys(fields).map((field) => `${method} ${name}.${field}`)
+        );
+      });
+      assertEquals(options.filter((path) => !tried.has(path) && !isExempt(path)), [], "options without a row");
     },
   });
 }

@@ -7,6 +7,7 @@
 import { ledger, Mapped } from "../../mod.ts";
 import type { Rows } from "./row.ts";
 import { called } from "./watch.ts";
+import { type Wrong, wrong } from "./wrong.ts";
 
 /** An error, as a row has to describe it. */
 export interface Face {
@@ -33,6 +34,8 @@ export interface Report {
   readonly caught: string[];
   /** The public methods that were called in its process so far. */
   called?: string[];
+  /** What came of the wrong values that were passed in its process so far. */
+  wrong?: Wrong;
   /** What was alive at the end. */
   alive?: Readonly<Record<string, number>>;
 }
@@ -81,6 +84,7 @@ async function next(): Promise<void> {
 function tell(): void {
   if (report.called !== undefined) return;
   report.called = [...called()];
+  report.wrong = wrong();
   report.alive = ledger.alive;
   const json = JSON.stringify(report, (_, value) => {
     return typeof value === "bigint" ? String(value) : value instanceof Mapped ? value.name : value;

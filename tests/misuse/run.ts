@@ -10,6 +10,7 @@ import { CUDA_12_FOLDER, CUDA_FOLDER } from "../cuda_libraries.ts";
 import { deno, type Ended, LIMIT } from "../process.ts";
 import { BEGIN, type Face, REPORT, type Report } from "./perform.ts";
 import type { Driver, Failure, Row, Rows } from "./row.ts";
+import { publicParameters } from "./surface.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const OUT = `${ROOT}out/misuse/`; // git ignores it
@@ -55,6 +56,7 @@ async function writeWhole(file: string, text: string): Promise<void> {
 /** An import map that puts a watched module in each entry point's place. */
 async function watchedImports(): Promise<string> {
   await Deno.mkdir(OUT, { recursive: true });
+  await writeWhole(`${OUT}parameters.json`, JSON.stringify(await publicParameters(await entryPoints())));
   const imports: Record<string, string> = {};
   for (const [name, exports] of Object.entries(await entryPoints())) {
     const file = `${OUT}${name.replaceAll(/\W+/g, "_")}.ts`;
@@ -62,8 +64,9 @@ async function watchedImports(): Promise<string> {
     await writeWhole(
       file,
       `import { watch } from "../../tests/misuse/watch.ts";
+import parameters from "./parameters.json" with { type: "json" };
 import * as real from "../../${real}";
-export const { ${Object.keys(exports).join(", ")} } = watch(real);
+export const { ${Object.keys(exports).join(", ")} } = watch(real, parameters);
 `,
     );
     imports[name] = `file://${file}`;
@@ -161,6 +164,7 @@ export function assertOutcome(row: Row, driver: Driver | undefined, { ended, rep
   if (row.warns !== undefined) assertMatch(ended.stderr, row.warns);
   else assertEquals(ended.stderr, "", "it warned");
   if (!row.leaves) assertEquals(report.alive, {}, "the ledger at the end");
+  assertEquals(report.wrong?.faults, [], "what came of wrong values");
 }
 
 /** The error that a row has to end with. */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { type Parameters, tryWrong } from "./wrong.ts";
 
 /** A module's exports. */
 export type Exports = Readonly<Record<string, unknown>>;
@@ -30,8 +31,8 @@ export function callable(exports: Exports): string[] {
   return [...functions, ...membersOf(exports).map(({ name }) => name)];
 }
 
-/** Wraps methods where they are; returns the exports with their functions wrapped. */
-export function watch<E extends Exports>(exports: E): E {
+/** Wraps methods where they are; returns the exports with their functions wrapped. Each gets wrong values first. */
+export function watch<E extends Exports>(exports: E, parameters: Parameters): E {
   for (const { name, holder, key } of membersOf(exports)) {
     const known = watched.get(holder) ?? new Map<PropertyKey, string>();
     watched.set(holder, known);
@@ -39,12 +40,13 @@ export function watch<E extends Exports>(exports: E): E {
     known.set(key, name);
     const property = Object.getOwnPropertyDescriptor(holder, key)!;
     const wrapped = { ...property };
-    if (typeof property.value === "function") wrapped.value = counted(property.value, () => count(holder, key));
-    if (property.get !== undefined) wrapped.get = counted(property.get, () => count(holder, key));
+    const counts = () => count(holder, key);
+    if (typeof property.value === "function") wrapped.value = counted(property.value, counts, name, parameters);
+    if (property.get !== undefined) wrapped.get = counted(property.get, counts);
     Object.defineProperty(holder, key, wrapped);
   }
   const functions = Object.entries(exports).map(([name, value]) =>
-    [name, isFunction(value) ? counted(value, () => names.add(name)) : value] as const
+    [name, isFunction(value) ? counted(value, () => names.add(name), name, parameters) : value] as const
   );
   return Object.fromEntries(functions) as unknown as E;
 }
@@ -58,14 +60,25 @@ function count(holder: object, key: PropertyKey): void {
 }
 
 // deno-lint-ignore ban-types -- whatever its type, it is called with what it was given
-function counted<F extends Function>(wrapped: F, count: () => void): F {
+function counted<F extends Function>(
+  wrapped: F,
+  count: () => void,
+  known: string = "",
+  parameters: Parameters = {},
+): F {
   const { name } = wrapped;
+  const overloads = Object.hasOwn(parameters, known) ? parameters[known] : undefined;
   const stand = {
     [name](this: unknown, ...args: unknown[]): unknown {
-      if (depth === 0) count();
+      const isOwn = depth === 0;
+      if (isOwn) count();
       depth++;
       try {
-        return Reflect.apply(wrapped, this, args);
+        const call = (given: readonly unknown[]) => Reflect.apply(wrapped, this, given);
+        const wentWell = isOwn && overloads !== undefined ? tryWrong(known, overloads, call, args) : undefined;
+        const result = call(args);
+        wentWell?.();
+        return result;
       } finally {
         depth--;
       }

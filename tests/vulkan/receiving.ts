@@ -18,7 +18,7 @@ export interface ReceiverChoice {
 }
 
 /** The other process. */
-export class Receiver {
+class Receiver {
   readonly #peer: Peer;
   readonly #lines: ReadableStreamDefaultReader<string>;
 

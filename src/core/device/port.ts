@@ -102,6 +102,11 @@ export class Port<K extends string = string> extends Printed implements Disposab
     this.#fd = fd;
   }
 
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
+  static owns(value: object): boolean {
+    return #fd in value;
+  }
+
   /** Its kind and size. */
   toString(): string {
     return `port ${this.kind} of ${this.byteLength} bytes`;

@@ -99,7 +99,9 @@ export class Semaphore extends NativeObject {
     const { kind = "binary" } = optionsIn(options, OPTIONS);
     if (kind !== "binary" && kind !== "timeline") throw unexpected("kind", '"binary" or "timeline"', kind);
     const { semaphores, name, resource } = object(exporter, "exporter");
-    if (semaphores === undefined) throw unexpected("exporter", "a context that makes semaphores", exporter);
+    if (!(resource instanceof Resource) || typeof semaphores !== "object" || semaphores === null) {
+      throw unexpected("exporter", "a context that makes semaphores", exporter);
+    }
     resource.assertLive();
     const port = `${kind}-fd` as const;
     if (!semaphores.kinds.includes(port)) {

@@ -1,6 +1,6 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { aKind, literal, type Names, NO_OPTIONS, object, optionsIn, shown, unexpected } from "../argument.ts";
+import { aKind, literal, type Names, NO_OPTIONS, object, optionsIn, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, portsOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, type Refusal, throwAll, withRemedy } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
@@ -50,13 +50,13 @@ export class Graph extends Printed implements Disposable {
   ) {
     super();
     if (isContext(contexts)) throw noList(contexts);
-    this.#contexts = [...new Set(listed(contexts, "contexts"))];
+    this.#contexts = [...new Set(checks.listIn(contexts, "contexts"))];
     for (const context of this.#contexts) {
       if (!Array.isArray(object(context, "contexts").targets)) throw noContext(context);
     }
     this.#targets = this.#contexts.flatMap((context) => context.targets);
     const edges = typeof mappers === "function" ? mappers(this.#contexts) : mappers;
-    this.#edges = new Edges(listed(edges, "mappers"));
+    this.#edges = new Edges(checks.listIn(edges, "mappers"));
   }
 
   /**
@@ -234,9 +234,6 @@ function heldBy(source: Mapped, access: Access): AccessError | undefined {
 }
 
 const NOTHING_ASKED: Asked = { access: undefined, after: undefined, copy: undefined };
-
-/** Only a list that never ends has more contexts or mappers. */
-const MOST_LISTED = 65_536;
 
 const NOTHING: Pending = { waits: [], returning: [] };
 
@@ -475,18 +472,4 @@ function optionsOf(given: MapOptions): Asked {
   if (after !== undefined) fenceIn(after, "after");
   if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
   return { access: access === undefined ? undefined : accessOf(access, "read"), after, copy };
-}
-
-function listed<T>(given: Iterable<T>, argument: string): T[] {
-  if (typeof (given as Partial<Iterable<T>> | null)?.[Symbol.iterator] !== "function") {
-    throw unexpected(argument, "an iterable, such as an array", given);
-  }
-  const items: T[] = [];
-  for (const item of given) {
-    if (items.push(item) > MOST_LISTED) {
-      const what = `${argument}: ${shown(given)} is longer than ${MOST_LISTED}.`;
-      throw new ArgumentError(what, { api: "core", argument });
-    }
-  }
-  return items;
 }

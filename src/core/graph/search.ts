@@ -60,7 +60,7 @@ export interface Found {
 }
 
 /** What steps cost: copies, migrations, host waits, steps, compared in that order. */
-export type Figures = readonly [copies: number, migrations: number, hostWaits: number, steps: number];
+type Figures = readonly [copies: number, migrations: number, hostWaits: number, steps: number];
 
 /** The figures, then the edges' places in the table. */
 interface Cost {

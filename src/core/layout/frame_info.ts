@@ -2,7 +2,7 @@ import { literal, type Names, object, optionsIn, unexpected } from "../argument.
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 import { withJson } from "../printed.ts";
-import { type Layout, layout, moved, powerOfTwo, whole } from "./layout.ts";
+import { assertDType, type Layout, layout, moved, powerOfTwo, whole } from "./layout.ts";
 
 /**
  * The pixel formats of every API. A format is an order of channels and an encoding of each; an API adds the numbers it
@@ -354,8 +354,8 @@ export function imageInfo(init: ImageInit): ImageInfo {
   return image(optionsIn(init, NAMES, "init"));
 }
 
-function image(init: ImageInit & Pick<ImageInfo, "media">): ImageInfo {
-  const { format: name, width, height, modifier = 0n, colour, media } = init;
+function image(init: ImageInit & Partial<Pick<ImageInfo, "fourcc" | "media">>): ImageInfo {
+  const { format: name, width, height, fourcc, modifier = 0n, colour, media } = init;
   if (typeof name !== "string" || !Object.hasOwn(IMAGE_FORMATS, name)) {
     throw new LayoutError(`format: expected a pixel format, got ${literal(name)}.`, {
       api: "core",
@@ -364,6 +364,12 @@ function image(init: ImageInit & Pick<ImageInfo, "media">): ImageInfo {
     });
   }
   const format = IMAGE_FORMATS[name];
+  if (fourcc !== undefined && fourcc !== format.fourcc) {
+    throw unexpected("fourcc", `${format.fourcc}, which is ${name}'s`, fourcc);
+  }
+  if (typeof modifier !== "bigint" || BigInt.asUintN(64, modifier) !== modifier) {
+    throw unexpected("modifier", "a bigint of 64 bits", modifier);
+  }
   for (const [argument, pixels] of [["width", width], ["height", height]] as const) {
     whole(pixels, argument, 1);
     const steps = format.planes.map(({ step, rows = step }) => argument === "width" ? step : rows);
@@ -424,7 +430,9 @@ export function frameInfo(given: FrameInfo): FrameInfo {
     });
   }
   optionsIn(info, AUDIO, "info");
+  assertDType(info.format, "format");
   whole(info.sampleRate, "sampleRate", 1);
+  whole(info.samples, "samples", 1);
   if (whole(info.channels, "channels", 1) > MOST_PLANES && info.layout === "planar") {
     throw new LayoutError(`channels: expected at most ${MOST_PLANES} planes, got ${info.channels}.`, {
       api: "core",
@@ -447,6 +455,7 @@ function picture(info: PictureInfo): PictureInfo {
   whole(given.length, "planes.length", 1);
   const planes = Array.from(given, (plane: PicturePlane, i) => {
     const one = optionsIn(plane, PLANE, `planes[${i}]`);
+    assertDType(one.dtype, `planes[${i}].dtype`);
     for (const name of ["elements", "step", "rows"] as const) whole(one[name], `planes[${i}].${name}`, 1);
     return Object.freeze({ ...one });
   });
@@ -497,7 +506,7 @@ const BOOLEAN: Fact = ["a boolean", (it) => typeof it === "boolean"];
 const TEXT: Fact = ["a string", (it) => typeof it === "string"];
 const RATIO: Fact = [
   "two integers of 32 bits",
-  (it) => Array.isArray(it) && it.length === 2 && it.every((part) => (part | 0) === part),
+  (it) => Array.isArray(it) && it.length === 2 && it.every((part) => typeof part === "number" && (part | 0) === part),
 ];
 
 const FACTS: { readonly [N in keyof MediaFacts]-?: Fact } = {
@@ -561,6 +570,7 @@ export function planeLayouts(info: FrameInfo, rowAlign: number = 1, planeAlign: 
 }
 
 function placedPlanes(info: FrameInfo, rowAlign: number, planeAlign: number): readonly Layout[] {
+  whole(rowAlign, "rowAlign", 1); // sound and tables have no rows to align
   const planes = PLANES[info.type](info as never, rowAlign);
   powerOfTwo(planeAlign, "planeAlign");
   let next = 0;

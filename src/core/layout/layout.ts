@@ -69,20 +69,14 @@ export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): L
   if (Array.isArray(init)) throw bad("init", `expected { shape, dtype }, got ${aKind(init)}.`);
   const others = otherNames(init, names);
   if (others !== undefined) throw bad("init", `unknown property ${others}.`, `Use ${Object.keys(names).join(", ")}.`);
-  const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset } = init;
+  const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset = 0 } = init;
   if (given !== undefined && rowAlign !== undefined) {
     throw bad("rowAlign", "pass either rowAlign or strides, not both.");
   }
-  if (typeof dtype !== "string" || !Object.hasOwn(TYPED_ARRAYS, dtype)) {
-    throw bad(
-      "dtype",
-      `expected a dtype, got ${literal(dtype)}.`,
-      `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`,
-    );
-  }
+  assertDType(dtype, "dtype");
   const size = sizeOf(dtype);
   const shape = wholes(givenShape, "shape", 1);
-  const byteOffset = whole(givenOffset ?? 0, "byteOffset", 0);
+  const byteOffset = whole(givenOffset, "byteOffset", 0);
   if (byteOffset % size !== 0) throw bad("byteOffset", `${byteOffset} is not a multiple of ${dtype}'s ${size} bytes.`);
   const strides = given === undefined
     ? contiguousStrides(shape, size, rowAlign)
@@ -149,11 +143,11 @@ function areGapless(strides: readonly number[], shape: readonly number[], size: 
  * ```
  */
 export function region<D extends DType>(
-  l: Layout<D>,
+  init: Layout<D>,
   start: readonly number[],
   shape: readonly number[],
 ): Layout<D> {
-  const all = layout(l);
+  const all = layout(init);
   const first = wholes(start, "start", 0);
   const counts = wholes(shape, "shape", 1);
   sameRank("start", first, all);
@@ -184,6 +178,13 @@ export function describeLayout(l: Layout): string {
   const plain = `[${l.shape.join(",")}] ${l.dtype}`;
   described = l;
   return description = isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
+}
+
+/** Throws a LayoutError that names the argument. */
+export function assertDType(value: unknown, argument: string): asserts value is DType {
+  if (typeof value === "string" && Object.hasOwn(TYPED_ARRAYS, value)) return;
+  const hint = `Use one of ${Object.keys(TYPED_ARRAYS).join(", ")}.`;
+  throw bad(argument, `expected a dtype, got ${literal(value)}.`, hint);
 }
 
 /** Throws a LayoutError that names the argument. */

@@ -35,7 +35,7 @@ export function assertWhole(
   const same = part.dtype === own.dtype && part.byteOffset === own.byteOffset &&
     `${part.shape}` === `${own.shape}` && `${part.strides}` === `${own.strides}`;
   if (same) return;
-  throw new LayoutError(`layout: an image has no parts that are images, as of ${name}.`, {
-    ...{ api, argument: "layout", hint },
+  throw new LayoutError(`init: an image has no parts that are images, as of ${name}.`, {
+    ...{ api, argument: "init", hint },
   });
 }

@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../argument.ts";
+import { literal, type Names, optionsIn } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import type { MemoryTarget, Offer } from "../contract.ts";
 import type { ArgumentError } from "../errors.ts";
@@ -76,14 +76,20 @@ export function importImage<T extends Tensor>(
       throw checks.unfit("shape", `expected that of pictures with pixels of ${elements}, got [${shape.join(", ")}].`);
     }
     check(picture, at);
+    assertLength(checks, size);
     if (!Number.isSafeInteger(offset) || offset < 0 || offset >= size) {
-      throw checks.wrong("offset", `expected a byte of the memory's ${size}, got ${offset}.`);
+      throw checks.wrong("offset", `expected a byte of the memory's ${size}, got ${literal(offset)}.`);
     }
     const modifier = TILINGS[checks.nameIn(tiling, TILINGS, "tiling")];
     const objects = [portTo(target, target.ports.images!.imports, fd, init)];
     const planes = [{ object: 0, offset, stride: at.strides[0] }];
     return importImageAs(target, new ImagePort(KIND, { objects, planes, ...picture, modifier }), at, { access, after });
   });
+}
+
+function assertLength(checks: Checks, size: number): void {
+  if (Number.isSafeInteger(size) && size > 0) return;
+  throw checks.wrong("size", `expected the memory's length in bytes, got ${literal(size)}.`);
 }
 
 /** A port with a duplicate of the fd. */
@@ -95,14 +101,13 @@ function portTo(
   at?: Layout,
 ): Port {
   const checks: Checks = new Checks(context.api);
-  if (!Number.isSafeInteger(size) || size <= 0) {
-    throw checks.wrong("size", `expected the memory's length in bytes, got ${size}.`);
-  }
+  assertLength(checks, size);
   if (at !== undefined) checks.assertWithin(at, size, "init");
   checks.assertBoolean(dedicated, "dedicated");
   if (type !== undefined && !(Number.isInteger(type) && type >= 0 && type < 32)) {
-    throw checks.wrong("type", `expected the index of a memory type, got ${type}.`);
+    throw checks.wrong("type", `expected the index of a memory type, got ${literal(type)}.`);
   }
+  if (uuid !== undefined) checks.assertText(uuid, "uuid");
   if (uuid !== undefined && !isSameDevice({ uuid }, context.id)) {
     throw checks.wrong("uuid", `the memory is of device ${uuid}, and ${context.name} is ${context.id.uuid}.`);
   }

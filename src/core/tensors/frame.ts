@@ -1,5 +1,5 @@
 import { type Access, accessOf } from "../memory/access.ts";
-import { isMade, shown } from "../argument.ts";
+import { isMade, shown, unexpected } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
 import {
@@ -120,36 +120,35 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
    * @throws {ArgumentError} if there is no tensor, they are of several kinds of memory, or `metadata` is wrong.
    * @throws {LayoutError} if they are not the planes that `info` describes.
    */
-  static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata, handle?: bigint): Frame<P> {
+  static of<P extends Tensor>(planes: readonly P[], info: FrameInfo, metadata?: Metadata, handle?: bigint): Frame<P> {
     const checked = frameInfo(info);
     assertMetadata(metadata);
-    const planes = Array.isArray(tensors) ? checks.itemsIn<P>(tensors, "planes") : [];
+    if (handle !== undefined && typeof handle !== "bigint") throw unexpected("handle", "a bigint", handle);
+    const all = Array.isArray(planes) ? checks.itemsIn<P>(planes, "planes") : [];
     if (
-      planes.some((plane) => !isMade(plane, Tensor)) || planes.length === 0 ||
-      planes.some(({ target: { kind, context } }) =>
-        kind !== planes[0].target.kind || context !== planes[0].target.context
-      )
+      all.some((plane) => !isMade(plane, Tensor)) || all.length === 0 ||
+      all.some(({ target: { kind, context } }) => kind !== all[0].target.kind || context !== all[0].target.context)
     ) {
       throw new ArgumentError("planes: expected tensors that are all of the same kind of memory.", {
         api: "core",
         argument: "planes",
       });
     }
-    for (const plane of planes) plane.resource.assertLive();
-    checkPlanes(planes, checked);
-    const name = `${planes[0].target.kind} frame ${frameInWords(checked)}`;
-    const resource = new Resource({ name, parts: planes.map((plane) => plane.resource) });
-    const { target, parent } = planes[0];
+    for (const plane of all) plane.resource.assertLive();
+    checkPlanes(all, checked);
+    const name = `${all[0].target.kind} frame ${frameInWords(checked)}`;
+    const resource = new Resource({ name, parts: all.map((plane) => plane.resource) });
+    const { target, parent } = all[0];
     const frame = new Frame<P>({
       target,
       resource,
       info: checked,
       handle,
-      planes: () => planes,
+      planes: () => all,
       ...(parent === undefined ? {} : { parent }),
       ...(metadata === undefined ? {} : { metadata }),
     });
-    for (const plane of planes) plane.joinFrame(frame);
+    for (const plane of all) plane.joinFrame(frame);
     return frame;
   }
 
@@ -252,12 +251,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /** Lends all planes to a child, which may be described otherwise: of another time, with metadata of its own. */
-  borrow(given: Access, info: FrameInfo = this.info, metadata: Metadata = this.metadata): Frame<P> {
-    const access = accessOf(given, this.access);
-    this.assertUsable(access);
+  borrow(access: Access, info: FrameInfo = this.info, metadata: Metadata = this.metadata): Frame<P> {
+    const asked = accessOf(access, this.access);
+    this.assertUsable(asked);
     const planes: P[] = [];
     try {
-      for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
+      for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access: asked }) as P);
       const frame = Frame.of(planes, info, metadata, this.#handle);
       frame.resource.dependOn(this.resource);
       return frame;

@@ -38,12 +38,13 @@ const MOST_SLOTS = 1024;
 const SLOTS = 24;
 
 /** Checks these options. Returns how many buffers there are. */
-export function slotsIn({ into, slots }: BufferOptions, checks: Checks): number {
-  checks.assertInteger(slots ?? SLOTS, "slots", 1, MOST_SLOTS);
+export function slotsIn({ into, slots: given }: BufferOptions, checks: Checks): number {
+  const slots = given === undefined ? SLOTS : given;
+  checks.assertInteger(slots, "slots", 1, MOST_SLOTS);
   if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
     throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
   }
-  if (into !== undefined || slots === undefined) return slots ?? SLOTS;
+  if (into !== undefined || given === undefined) return slots;
   throw checks.wrong("slots", "without into there are no buffers to count.", "Pass { into: host }, or leave it out.");
 }
 

@@ -41,8 +41,8 @@ export abstract class PointerTensor extends Tensor<Address> {
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
-    return super.slice(layout, options) as this;
+  override slice(init: Layout | LayoutInit, options: SliceOptions = {}): this {
+    return super.slice(init, options) as this;
   }
 }
 

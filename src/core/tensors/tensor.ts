@@ -111,7 +111,7 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /**
-   * Lends a part (a plane, a region) as a child. `layout` counts from this tensor's handle, as `region` returns it, or is
+   * Lends a part (a plane, a region) as a child. `init` counts from this tensor's handle, as `region` returns it, or is
    * an init: `{ shape, dtype, strides, byteOffset }`.
    *
    * @throws {LayoutError} if the part reaches outside of the tensor.
@@ -126,16 +126,16 @@ export abstract class Tensor<H = unknown> extends Mapped {
    * corner.view().fill(255);
    * ```
    */
-  slice(layout: Layout | LayoutInit, options: SliceOptions = {}): Tensor<H> {
-    const at = layout === this.layout ? this.layout : whole(layout);
+  slice(init: Layout | LayoutInit, options: SliceOptions = {}): Tensor<H> {
+    const at = init === this.layout ? this.layout : whole(init);
     const access = accessOf(optionsIn(options, OPTIONS).access, this.access);
     const start = this.grant.start + at.byteOffset - this.layout.byteOffset;
     const end = start + at.byteLength;
     if (start < this.grant.start || end > this.grant.end) {
       throw new LayoutError(
-        `layout: bytes ${at.byteOffset} to ${at.byteOffset + at.byteLength} reach outside of ${this.name}, ` +
+        `init: bytes ${at.byteOffset} to ${at.byteOffset + at.byteLength} reach outside of ${this.name}, ` +
           `which has ${this.layout.byteOffset} to ${this.layout.byteOffset + this.layout.byteLength}.`,
-        { api: "core", argument: "layout" },
+        { api: "core", argument: "init" },
       );
     }
     this.resource.assertLive();

@@ -124,10 +124,10 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     this.resource.assertLive();
     const timeout = options === undefined ? undefined : this.#timeoutIn(options);
     const { context, connection, streamPointer, ends, eglStream } = this;
-    const state = ends.isNear ? nearState(ends.presented, ends.consumed, eglStream.reuse) : eglStream.state;
+    const state = ends.hasBothEnds ? nearState(ends.presented, ends.consumed, eglStream.reuse) : eglStream.state;
     const isNew = state === "new-frame";
     if (!isNew && !ends.mayAcquire(state, timeout)) return undefined;
-    const limit = isNew || ends.isNear ? 0 : timeout!;
+    const limit = isNew || ends.hasBothEnds ? 0 : timeout!;
     const out = this.#out;
     const native = cudaEgl();
     let [resource, mapped] = [NO_RESOURCE, 0];

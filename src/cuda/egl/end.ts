@@ -72,7 +72,7 @@ export abstract class CudaStreamEnd extends NativeObject {
 
   /** True while the other end may still act. */
   get isOpen(): boolean {
-    return this.resource.isLive && (this.ends.isNear || this.eglStream.state !== "disconnected");
+    return this.resource.isLive && (this.ends.hasBothEnds || this.eglStream.state !== "disconnected");
   }
 
   /** Polls until there is a result, while the event loop goes on. @throws {DisposedError} once it is disposed. */

@@ -3,6 +3,7 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import * as names from "../../../ffi/cuda_egl/constants.ts";
 import { cudaEglFrame } from "../../../ffi/cuda_egl/structs.ts";
 import { cudaChannelFormatKindUnsigned } from "../../../ffi/cuda_runtime/constants.ts";
+import { shown } from "../../core/argument.ts";
 import { InteropError } from "../../core/errors.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo, imageInfo, planesAt } from "../../core/layout/frame_info.ts";
 import type { Layout } from "../../core/layout/layout.ts";
@@ -130,7 +131,7 @@ export class FrameStruct {
   #end({ format }: ImageInfo, planes: number, type: number): void {
     this.#number("planeCount", planes);
     this.#number("frameType", type);
-    this.#number("eglColorFormat", colourOf(format));
+    this.#number("eglColorFormat", colourOf(format, "info"));
   }
 
   #word(name: Field, value: bigint): void {
@@ -147,8 +148,7 @@ export class FrameStruct {
 }
 
 /** @throws {ArgumentError} for a format that streams do not carry. */
-export function colourOf(format: ImageFormat): number {
-  const colour = COLOURS[format];
-  if (colour !== undefined) return colour;
-  throw checks.wrong("info", `CUDA's streams carry ${Object.keys(COLOURS).join(", ")}, and not ${format}.`);
+export function colourOf(format: ImageFormat, argument: string): number {
+  if (typeof format === "string" && Object.hasOwn(COLOURS, format)) return COLOURS[format]!;
+  throw checks.wrong(argument, `CUDA's streams carry ${Object.keys(COLOURS).join(", ")}, and not ${shown(format)}.`);
 }

@@ -94,7 +94,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     given: CudaProducerInit,
   ): CudaStreamProducer<CudaStreamFrame> {
     const init = Object.freeze({ arrays: false, ...optionsIn(given, INIT, "init") });
-    colourOf(init.format);
+    colourOf(init.format, "init.format");
     whole(init.width, "init.width", 1);
     whole(init.height, "init.height", 1);
     checks.assertBoolean(init.arrays, "init.arrays");
@@ -185,7 +185,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   #takeBack(consumed: number): number {
     const before = this.#returned;
     const { reuse, fifo } = this.eglStream;
-    const held = this.ends.isNear ? this.ends.acquired : Math.min(consumed, 1);
+    const held = this.ends.hasBothEnds ? this.ends.acquired : Math.min(consumed, 1);
     const waiting = fifo === 0 ? Math.min(this.ends.presented - consumed, 1) : this.ends.presented - consumed;
     const kept = reuse && (fifo > 0 || waiting === 0) ? Math.max(held, 1) : held;
     const released = this.ends.presented - waiting - kept;

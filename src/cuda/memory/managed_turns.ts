@@ -25,7 +25,7 @@ interface Tracked {
  * anything, the process crashes if the CPU touches a block that is attached neither to the host nor to an idle stream. So
  * a command revokes the views first, and new views wait for the command.
  *
- * It sees the commands of all contexts of this isolate, but none of other isolates.
+ * It sees the commands of all contexts of this isolate, but none of other isolates. For backends.
  */
 export class ManagedTurns {
   readonly #tracked = new Map<Allocation, Tracked>();

@@ -1,4 +1,6 @@
+import { object } from "../../core/argument.ts";
 import { AccessError, ArgumentError, type Reason, warn } from "../../core/errors.ts";
+import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaBlock } from "./block.ts";
 import { ARRAY, DEVICE, EXTERNAL, IMPORTED, PEER, VIRTUAL_MEMORY } from "./rules/on_device.ts";
@@ -22,15 +24,23 @@ export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
 /** The fields of a device that rules need. */
 export type RuledDevice = Pick<CudaDevice, "name" | "attributes">;
 
+/** @throws {ArgumentError} for a kind or an operation that there is not. */
+function ruleIn(kind: CudaRuleKind, operation: CudaOperation): CudaRule {
+  const rules = CUDA_MEMORY[checks.nameIn(kind, CUDA_MEMORY, "kind")];
+  return rules[checks.nameIn(operation, rules, "operation")];
+}
+
 /** Why an operation on a kind of memory is refused on a device; undefined if it is not. No native call. */
 export function refusalOf(
   kind: CudaRuleKind,
   operation: CudaOperation,
-  { name, attributes }: RuledDevice,
+  device: RuledDevice,
 ): Reason | undefined {
-  const rule = CUDA_MEMORY[kind][operation];
+  const rule = ruleIn(kind, operation);
   if (rule.allowed === true) return undefined;
   if (rule.allowed === false) return said(rule.reason, rule.remedy);
+  const { name, attributes } = object(device, "device");
+  object(attributes, "device.attributes");
   let has: string[] | undefined; // made only for a refusal, because each map calls this
   for (const key in rule.attributes) {
     const attribute = key as keyof typeof attributes;
@@ -55,7 +65,8 @@ export function assertAllowed(
 ): void {
   const refusal = refusalOf(kind, operation, device);
   if (refusal === undefined) return;
-  const { source }: CudaRule = CUDA_MEMORY[kind][operation];
+  checks.assertText(argument, "argument");
+  const { source } = ruleIn(kind, operation);
   const fields = {
     api: "cuda",
     argument,

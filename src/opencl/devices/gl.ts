@@ -25,11 +25,11 @@ export function glProperties({ handle, display }: GlContext): bigint[] {
 
 /** Checks the OpenGL context that a program gave. @throws {ArgumentError} @throws {DisposedError} */
 export function glIn(given: GlContext): GlContext {
-  const { resource, handle, display } = object(given, "choice.gl");
-  const isContext = resource instanceof Resource && typeof handle === "bigint" && typeof display === "bigint";
-  if (!isContext) throw checks.wrongKind("choice.gl", "an EglContext", given);
-  resource.assertLive();
-  return given;
+  const { resource } = object(given, "choice.gl");
+  if (!(resource instanceof Resource)) throw checks.wrongKind("choice.gl", "an EglContext", given);
+  resource.assertLive(); // its handles throw once it has ended
+  if (typeof given.handle === "bigint" && typeof given.display === "bigint") return given;
+  throw checks.wrongKind("choice.gl", "an EglContext", given);
 }
 
 /**

@@ -4,7 +4,7 @@ import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 
 /** As the drivers describe them now. @throws {ArgumentError} for a device that {@link openclDevices} did not return. */
-export function knownDevices(given: readonly unknown[], argument: (index: number) => string): OpenCLDevice[] {
+function knownDevices(given: readonly unknown[], argument: (index: number) => string): OpenCLDevice[] {
   const listed = openclDevices();
   return given.map((named, i) => {
     const { handle } = object(named as OpenCLDevice, argument(i));

@@ -82,7 +82,7 @@ export class WorkRange {
     const items = this.#global;
     items.take(global);
     if (offset !== undefined) this.#offset.take(offset, items);
-    const group = groupSize ?? this.#requiredGroup?.slice(0, items.length);
+    const group = groupSize === undefined ? this.#requiredGroup?.slice(0, items.length) : groupSize;
     if (group !== undefined) this.#takeGroup(group);
     this.#hasOffset = offset !== undefined;
     this.#hasLocal = group !== undefined;

@@ -97,7 +97,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
    */
   create(init: MatInit): OpenCVMat {
     const at = layoutIn(init, NAMES);
-    const align = powerOfTwo(init.align ?? PAGE, "align");
+    const align = powerOfTwo(init.align === undefined ? PAGE : init.align, "align");
     const problem = this.fit(at);
     if ("problem" in problem) throw unfitError(problem);
     this.context.resource.assertLive();

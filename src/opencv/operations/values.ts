@@ -16,8 +16,8 @@ const LISTED = 16;
 /** Checks that a value is a finite number within bounds. @throws {ArgumentError} otherwise. */
 export function number(given: unknown, argument: string, least = -Infinity, most = Infinity): number {
   if (typeof given === "number" && Number.isFinite(given) && given >= least && given <= most) return given;
-  const within = least === -Infinity ? "" : most === Infinity ? ` of at least ${least}` : ` from ${least} to ${most}`;
-  throw wrong(argument, `expected a number${within}, got ${literal(given)}.`);
+  const range = least === -Infinity ? "" : most === Infinity ? ` of at least ${least}` : ` from ${least} to ${most}`;
+  throw wrong(argument, `expected a number${range}, got ${literal(given)}.`);
 }
 
 /** Checks that a value is a whole number within bounds. @throws {ArgumentError} otherwise. */

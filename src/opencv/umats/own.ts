@@ -100,7 +100,7 @@ export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution 
     return undefined;
   }
   try {
-    const mem = within(execution, () => core().UMat_handle(slot.header, ACCESS_RW));
+    const mem = withState(execution, () => core().UMat_handle(slot.header, ACCESS_RW));
     return ownUMat(target, slot, { mem, clContext, execution });
   } catch (error) {
     endHeader(slot, execution);
@@ -109,12 +109,12 @@ export function resultIn(target: UMatTarget, slot: Slot, { clContext, execution 
 }
 
 /** Removes an owner of the buffer, and returns the slot. */
-export function endHeader(slot: Slot, execution: Execution | undefined): void {
-  within(execution, () => core().UMat_destruct(slot.header));
+function endHeader(slot: Slot, execution: Execution | undefined): void {
+  withState(execution, () => core().UMat_destruct(slot.header));
   giveSlot(slot);
 }
 
 /** Calls OpenCV with a state, or with OpenCV's own if the state is undefined or has ended. */
-function within<R>(execution: Execution | undefined, call: () => R): R {
+function withState<R>(execution: Execution | undefined, call: () => R): R {
   return execution?.live ? execution.run(call) : call();
 }

@@ -1,3 +1,4 @@
+import { object } from "../../core/argument.ts";
 import type { FileSource } from "../../core/file_source.ts";
 import { withMoment } from "../../core/layout/frame_info.ts";
 import { ReusedFrame } from "../../core/tensors/reused.ts";
@@ -139,7 +140,7 @@ export interface WriteImagesOptions extends Pick<EncodedStream, "codec" | "optio
  * ```
  */
 export function writeImages(ffmpeg: FFmpegContext, path: string, options: WriteImagesOptions = {}): Sink<FFmpegTensor> {
-  const { concurrency = 1, ...how } = options;
+  const { concurrency = 1, ...how } = object(options, "options");
   checks.assertText(path, "path");
   if (!NUMBER.test(path)) throw checks.wrong("path", `"${path}" has no place for a number.`, 'Write "out/%04d.png".');
   let count = 0;

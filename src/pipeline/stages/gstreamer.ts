@@ -32,7 +32,7 @@ export function fromGStreamer(
   name: string,
   options: Omit<SinkOptions, "signal"> = {},
 ): Source {
-  const contexts = contextsOf(from);
+  const contexts = contextsOf(from, "from");
   return new Source({ name, contexts, frames: ({ signal }) => from.sink(name, { ...options, signal }) });
 }
 
@@ -46,7 +46,7 @@ export function fromGStreamer(
  * @throws {ArgumentError} for anything but such a pipeline. The run throws what `pipeline.source()` throws.
  */
 export function toGStreamer(to: GStreamerPipeline, name: string, options: SourceOptions = {}): Sink {
-  const contexts = contextsOf(to);
+  const contexts = contextsOf(to, "to");
   let writer: WritableStreamDefaultWriter<Frame> | undefined;
   const taken = () => {
     const last = writer;
@@ -72,10 +72,10 @@ export function toGStreamer(to: GStreamerPipeline, name: string, options: Source
 }
 
 /** GStreamer, and the context that it was opened on. */
-function contextsOf(given: GStreamerPipeline): readonly [GStreamerContext, ...Context[]] {
+function contextsOf(given: GStreamerPipeline, argument: string): readonly [GStreamerContext, ...Context[]] {
   const context = given?.context;
   if (context?.api !== "gstreamer" || (context as unknown) === given) {
-    throw checks.wrongKind("pipeline", "a GStreamer pipeline", given, "Pass what gst.launch() returns.");
+    throw checks.wrongKind(argument, "a GStreamer pipeline", given, "Pass what gst.launch() returns.");
   }
   return context.on === undefined ? [context] : [context, context.on];
 }

@@ -1,5 +1,5 @@
 import { shown } from "../../core/argument.ts";
-import { FUNCTION, integer, TEXT } from "../../core/checks.ts";
+import { FUNCTION, integer, OBJECT, TEXT } from "../../core/checks.ts";
 import type { Target } from "../../core/graph/context.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { region } from "../../core/layout/layout.ts";
@@ -43,7 +43,15 @@ export interface InferOptions<T extends Tensor = HostTensor> {
 }
 
 const NAMES = {
-  ...{ name: TEXT, takes: true, memory: true, shapes: FUNCTION, prepare: FUNCTION, results: FUNCTION, close: FUNCTION },
+  ...{
+    name: TEXT,
+    takes: OBJECT,
+    memory: true,
+    shapes: FUNCTION,
+    prepare: FUNCTION,
+    results: FUNCTION,
+    close: FUNCTION,
+  },
   ...{ every: integer(1, 2 ** 31 - 1), concurrency: true, batch: integer(1, MOST_AT_A_TIME) },
 };
 

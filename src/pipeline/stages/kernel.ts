@@ -80,7 +80,7 @@ export function kernel<T extends Tensor, R, A>(
 ): Transform<T> {
   const target: Target<T> | undefined = of?.program?.context;
   const { api = "" } = target?.context ?? {};
-  if (!Object.hasOwn(RANGES, api)) throw checks.wrongKind("kernel", "a kernel of OpenCL, Vulkan or CUDA", of);
+  if (!Object.hasOwn(RANGES, api)) throw checks.wrongKind("of", "a kernel of OpenCL, Vulkan or CUDA", of);
   const { memory = target!, range, arguments: given, ...about } = checks.optionsIn(options, NAMES);
   const usualRange = (to: T) => RANGES[api](sizeOf(to), of.groupSize) as R;
   const usualArguments = (from: T, to: T, plane: number) =>

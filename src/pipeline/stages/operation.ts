@@ -1,4 +1,4 @@
-import { FUNCTION, TEXT } from "../../core/checks.ts";
+import { FUNCTION, OBJECT, TEXT } from "../../core/checks.ts";
 import type { Context, Target } from "../../core/graph/context.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
@@ -16,7 +16,7 @@ export interface OperationOptions {
   readonly contexts?: Iterable<Context>;
 }
 
-export const OPTIONS = { name: TEXT, takes: true, gives: FUNCTION, contexts: true };
+export const OPTIONS = { name: TEXT, takes: OBJECT, gives: FUNCTION, contexts: true };
 
 /**
  * Calls a function on each plane of a frame: of OpenCV, or of any library that works in a context's memory.

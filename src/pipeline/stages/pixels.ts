@@ -1,3 +1,4 @@
+import { object } from "../../core/argument.ts";
 import { type FrameInfo, frameInfo, type PixelsInfo } from "../../core/layout/frame_info.ts";
 import { region } from "../../core/layout/layout.ts";
 import { copyElements } from "../../core/layout/runs.ts";
@@ -28,8 +29,9 @@ export interface Part {
  * steps.
  */
 export function crop(part: Part): Flow {
+  object(part, "part");
   for (const name of ["x", "y", "width", "height"] as const) {
-    checks.assertInteger(part?.[name], name, name === "x" || name === "y" ? 0 : 1, Number.MAX_SAFE_INTEGER);
+    checks.assertInteger(part[name], name, name === "x" || name === "y" ? 0 : 1, Number.MAX_SAFE_INTEGER);
   }
   return new Flow({
     name: "crop",

@@ -55,6 +55,7 @@ const TO_RING = { frames: integer(2, MOST_AT_A_TIME), memory: true, whenFull: tr
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
   assertRings(rings);
   const { frames: count = 4, memory, whenFull, join = false } = checks.optionsIn(options, TO_RING);
+  checks.assertText(path, "path");
   const own = memory === undefined ? undefined : allocatorIn(memory);
   let ring: RingWriter<Frame> | undefined;
   return new Sink({
@@ -99,7 +100,8 @@ const FROM_RING = { contexts: true, wait: BOOLEAN, reconnect: BOOLEAN };
 export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
   assertRings(rings);
   const { contexts = [host], wait = false, reconnect = false } = checks.optionsIn(options, FROM_RING);
-  const all = [...contexts];
+  checks.assertText(path, "path");
+  const all = checks.listIn<Context>(contexts, "contexts");
   return new Source({
     name: "from ring",
     contexts: all,

@@ -5,7 +5,7 @@ import type { UcpWorker } from "../worker.ts";
 import { receiveHello, sendSide } from "./handshake.ts";
 import { insideOf, UcxLink } from "./link.ts";
 import type { Bytes, Place } from "./messages.ts";
-import { type Meeting, type UcxListener, within } from "./sockets.ts";
+import { agreedInTime, type Meeting, type UcxListener } from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
 
 /** So many may be on their way in at a time: who connects and says nothing keeps out no others for long. */
@@ -49,7 +49,7 @@ export function doorOf({ path, resource, listener, meeting, worker, frames, desc
   const welcome = async (conn: Conn, ring: Resource, beginning: Bytes): Promise<UcxLink> => {
     arriving++;
     try {
-      return await within(
+      return await agreedInTime(
         Promise.resolve(conn),
         meeting.timeout,
         undefined,

@@ -23,7 +23,14 @@ import { helloOf, receiveSide, sendHello } from "./handshake.ts";
 import { insideOf, UcxLink } from "./link.ts";
 import { assertAlike, described, gpuIn, placeOf, type Room, roomFor } from "./memory.ts";
 import type { Bytes } from "./messages.ts";
-import { type Meeting, meetingIn, socketError, type UcxListener, type UcxRingsOptions, within } from "./sockets.ts";
+import {
+  agreedInTime,
+  type Meeting,
+  meetingIn,
+  socketError,
+  type UcxListener,
+  type UcxRingsOptions,
+} from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
 
 /** Options of {@link UcxRings.create}. */
@@ -117,7 +124,7 @@ export class UcxRings extends Printed {
     const ending = new AbortController();
     const given = signal === undefined ? [] : [signal];
     using _ = this.#visit(() => ending.abort(new DisposedError(`${this.#owner.name} was disposed.`, { api: API })));
-    const joined = await within(
+    const joined = await agreedInTime(
       connected(this.#meeting, address),
       this.#meeting.timeout,
       AbortSignal.any([...given, ending.signal]),

@@ -129,7 +129,7 @@ function hintsAt(address: string): Hints {
 }
 
 /** Has both sides agree in time; closes the connection if they do not, also where it comes later. */
-export async function within<R>(
+export async function agreedInTime<R>(
   coming: Promise<Conn>,
   timeout: number,
   signal: AbortSignal | undefined,

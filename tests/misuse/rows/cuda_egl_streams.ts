@@ -44,7 +44,7 @@ export default table(import.meta, {
   },
   "a producer of a format that streams do not carry": {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, format: "RGB" }),
-    fails: wrong("info", /carry GRAY8, RGBA/),
+    fails: wrong("init.format", /carry GRAY8, RGBA/),
   },
   "a producer of no size": {
     run: () => CudaStreamProducer.connect(any({}), STREAM, { ...SIZE, width: 0 }),

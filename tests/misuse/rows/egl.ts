@@ -207,7 +207,7 @@ export default table(import.meta, {
   "a part beyond a buffer's end": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
     buffer.slice({ shape: [16], dtype: "u8", byteOffset: 1 });
-  }, { error: LayoutError, api: "core", argument: "layout", message: /outside/ }),
+  }, { error: LayoutError, api: "core", argument: "init", message: /outside/ }),
   "a buffer as a picture": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
     egl.queue.fill(any(buffer), [0, 0, 0, 0]);
@@ -281,7 +281,7 @@ export default table(import.meta, {
   "a part of a picture": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     picture.planes[0].slice({ shape: [2, 8, 4], dtype: "u8" });
-  }, unfit("layout", /an image has no parts that are images/, /Map a part/)),
+  }, unfit("init", /an image has no parts that are images/, /Map a part/)),
   "a write to what was lent for reading": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     using lent = picture.borrow("read");

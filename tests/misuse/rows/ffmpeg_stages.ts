@@ -73,18 +73,18 @@ export default table(import.meta, {
   ),
   "fromGStreamer() of a context": {
     run: () => fromGStreamer(any(host), "out"),
-    fails: wrong("pipeline", /a GStreamer pipeline, got a HostContext/, /gst\.launch/),
+    fails: wrong("from", /a GStreamer pipeline, got a HostContext/, /gst\.launch/),
   },
   "toGStreamer() of nothing": {
     run: () => toGStreamer(any(undefined), "in"),
-    fails: wrong("pipeline", /got undefined/, /gst\.launch/),
+    fails: wrong("to", /got undefined/, /gst\.launch/),
   },
   "toGStreamer() of GStreamer's context": {
     run() {
       using gst = GStreamerContext.openSync();
       toGStreamer(any(gst), "in");
     },
-    fails: wrong("pipeline", /a GStreamer pipeline, got a GStreamerContext/, /gst\.launch/),
+    fails: wrong("to", /a GStreamer pipeline, got a GStreamerContext/, /gst\.launch/),
   },
   "fromGStreamer() of an element that is not there": {
     async run() {
@@ -102,7 +102,7 @@ export default table(import.meta, {
       using program = cl.program("kernel void one(global uchar *x) {}");
       kernel(any(program));
     },
-    fails: wrong("kernel", /a kernel of OpenCL, Vulkan or CUDA, got an OpenCLProgram/),
+    fails: wrong("of", /a kernel of OpenCL, Vulkan or CUDA, got an OpenCLProgram/),
   },
   "kernel() with arguments that are not a function": {
     opencl: "Portable",

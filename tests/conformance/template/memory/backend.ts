@@ -57,7 +57,7 @@ const driver: Driver<Lane> = {
 };
 
 /** A command, which is over when it returns. */
-export function command(work: () => void): Call<Lane> {
+function command(work: () => void): Call<Lane> {
   return {
     fn: "work",
     blocks: true,
