@@ -138,7 +138,8 @@ export class UcxContext extends NativeObject {
 
   /**
    * Shares tensors with other processes, in place. Their event loops and this one's have to turn for bytes to move. Others
-   * read them while this program may write: agree by messages whose turn it is.
+   * read them while this program, or a device of its own, may write: agree by messages whose turn it is, and await the fences
+   * of work on them first.
    *
    * @param tensors elements without gaps, in memory that the CPU sees, or in CUDA's if this context {@link takesCuda}
    * @throws {ArgumentError} for other memory.

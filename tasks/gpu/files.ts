@@ -72,7 +72,7 @@ export async function twoGpuTests(): Promise<(string | TestFile)[]> {
 
 /** All tests of UCX's. */
 export function ucxTests(): Promise<string[]> {
-  return filesBelow("tests/ucx", (path) => /_test\.ts$/.test(path));
+  return filesBelow("tests", (path) => /^tests\/(?:ucx\/.*|faults\/cuda_ucx)_test\.ts$/.test(path));
 }
 
 /** CUDA's examples. */

@@ -5,6 +5,7 @@
  */
 import { dirname } from "node:path";
 import { environment, libraryPaths } from "../../src/core/native/library.ts";
+import { buildLibrary } from "../c_library.ts";
 
 const SYMBOLS = {
   format_name: { parameters: ["i32"], result: "pointer" },
@@ -113,34 +114,17 @@ export async function useNvdec() {
 }
 
 async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {
-  const source = new URL(name, import.meta.url).pathname;
   if (AVUTIL === undefined) return "FFmpeg";
-  if (await isBuilt(library, source)) return undefined;
-  await Deno.mkdir(FOLDER, { recursive: true });
-  const unfinished = await Deno.makeTempFile({ dir: FOLDER });
-  try {
-    const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-isystem", HEADERS];
-    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", ...linked(AVUTIL), ...more];
-    const { success, stderr } = await new Deno.Command("cc", { args: [...args, ...link] }).output();
-    const said = new TextDecoder().decode(stderr);
-    if (success) await Deno.rename(unfinished, library);
-    else if (!said.includes("libavutil")) throw new Error(said);
-    return success ? undefined : `the headers of libavutil ${MAJOR}`;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "cc";
-    throw error;
-  } finally {
-    await Deno.remove(unfinished).catch(() => {});
-  }
+  return await buildLibrary({
+    sources: [new URL(name, import.meta.url).pathname],
+    library,
+    args: ["-isystem", HEADERS, "-Wl,--no-as-needed", ...linked(AVUTIL), ...more],
+    headers: { said: "libavutil", missing: `the headers of libavutil ${MAJOR}` },
+  });
 }
 
 function linked(library: string): string[] {
   return library.includes("/") ? [library, `-Wl,-rpath,${dirname(library)}`] : [`-l:${library}`];
-}
-
-async function isBuilt(...paths: string[]): Promise<boolean> {
-  const [library, source] = await Promise.all(paths.map((path) => Deno.stat(path).catch(() => undefined)));
-  return library !== undefined && library.mtime! >= source!.mtime!;
 }
 
 type Frames = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];

@@ -8,22 +8,20 @@ import {
   type ImageInfo,
   imageInfo,
   ledger,
-  MapperGraph,
+  type MapperGraph,
 } from "../../mod.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
-import { assertAlive } from "../alive.ts";
 import { until } from "../conformance/bytes.ts";
 import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { value } from "../ffmpeg/open.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
-import { assertOpenFds, openFds } from "../gc.ts";
-import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
-import { guestTest } from "./needs.ts";
+import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
+import { dmaBufTest } from "./dma_bufs.ts";
 
 installTap();
 await buildFrames();
@@ -39,20 +37,7 @@ interface There {
 }
 
 function test(name: string, fn: (there: There) => unknown): void {
-  guestTest(`ffmpeg: ${name}`, async () => {
-    behave();
-    VaapiContext.open({ node: NODE })[Symbol.dispose](); // what libraries open once, and keep
-    dmabuf.allocate({ shape: [1], dtype: "u8" })[Symbol.dispose]();
-    const [alive, fds] = [ledger.alive, openFds()];
-    {
-      using ffmpeg = FFmpegContext.open({ on: dmabuf });
-      using graph = new MapperGraph([host, dmabuf, ffmpeg]);
-      await fn({ ffmpeg, graph });
-    }
-    await until(() => ledger.alive["native.flag"] === undefined);
-    await assertAlive(alive, "alive after the test");
-    assertOpenFds(fds);
-  });
+  dmaBufTest(`ffmpeg: ${name}`, () => FFmpegContext.open({ on: dmabuf }), (ffmpeg, graph) => fn({ ffmpeg, graph }));
 }
 
 /** Fences of a buffer are asked for, and it goes without. */

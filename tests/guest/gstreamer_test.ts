@@ -16,14 +16,12 @@ import { gst, gstAllocators } from "../../src/gstreamer/library.ts";
 import { GStreamerContext } from "../../src/gstreamer/mod.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
-import { assertAlive } from "../alive.ts";
 import { until } from "../conformance/bytes.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
-import { assertOpenFds, openFds } from "../gc.ts";
 import { CBuffer, dmaBufs, Lent, locked, Owned, planesOf } from "../gstreamer/buffers.ts";
-import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
-import { guestTest } from "./needs.ts";
+import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
+import { dmaBufTest } from "./dma_bufs.ts";
 
 installTap();
 if (await buildDriver() === undefined) useDriver();
@@ -38,21 +36,7 @@ interface There {
 }
 
 function test(name: string, fn: (there: There) => unknown): void {
-  guestTest(`gstreamer: ${name}`, async () => {
-    behave();
-    VaapiContext.open({ node: NODE })[Symbol.dispose](); // what libraries open once, and keep
-    dmabuf.allocate({ shape: [1], dtype: "u8" })[Symbol.dispose]();
-    GStreamerContext.openSync()[Symbol.dispose]();
-    const [alive, fds] = [ledger.alive, openFds()];
-    {
-      using gst = GStreamerContext.openSync({ on: dmabuf });
-      using graph = new MapperGraph([host, dmabuf, gst]);
-      await fn({ gst, graph });
-    }
-    await until(() => ledger.alive["native.flag"] === undefined);
-    await assertAlive(alive, "alive after the test");
-    assertOpenFds(fds);
-  });
+  dmaBufTest(`gstreamer: ${name}`, () => GStreamerContext.openSync({ on: dmabuf }), (gst, graph) => fn({ gst, graph }));
 }
 
 type Pixels = Frame<HostTensor>;

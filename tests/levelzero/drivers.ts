@@ -5,6 +5,7 @@
  * @module
  */
 import { NULL_DRIVER } from "../../tasks/setup/levelzero.ts";
+import { buildLibrary } from "../c_library.ts";
 
 /** Part of the name of the tests' first device. */
 export const DEVICE = "samepage's test device";
@@ -23,28 +24,13 @@ export const LIBRARY = `${FOLDER}libsamepage_ze.so`;
  *
  * @returns Why it cannot: cc, or Level Zero's headers, are not there.
  */
-export async function buildDriver(): Promise<string | undefined> {
-  if (await isBuilt()) return undefined;
-  await Deno.mkdir(FOLDER, { recursive: true });
-  const unfinished = await Deno.makeTempFile({ dir: FOLDER });
-  const options = ["-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"];
-  try {
-    const { success, stderr } = await new Deno.Command("cc", { args: [...options, "-o", unfinished, SOURCE] }).output();
-    const said = new TextDecoder().decode(stderr);
-    if (success) await Deno.rename(unfinished, LIBRARY);
-    else if (!said.includes("level_zero/")) throw new Error(`cc could not make the driver:\n${said}`);
-    return success ? undefined : "Level Zero's headers: apt install libze-dev";
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "cc";
-    throw error;
-  } finally {
-    await Deno.remove(unfinished).catch(() => {});
-  }
-}
-
-async function isBuilt(): Promise<boolean> {
-  const [built, source] = await Promise.all([LIBRARY, SOURCE].map((path) => Deno.stat(path).catch(() => undefined)));
-  return built !== undefined && built.mtime! >= source!.mtime!;
+export function buildDriver(): Promise<string | undefined> {
+  return buildLibrary({
+    sources: [SOURCE],
+    library: LIBRARY,
+    args: ["-fvisibility=hidden"],
+    headers: { said: "level_zero/", missing: "Level Zero's headers: apt install libze-dev" },
+  });
 }
 
 /** Has this process's loader find the drivers that are there. It looks once. Returns why it cannot. */

@@ -5,9 +5,13 @@
  * @module
  */
 import { DPCTL, hasWheels } from "../../tasks/setup/wheels.ts";
+import { buildLibrary } from "../c_library.ts";
 
 const SOURCE = new URL("dpctl/dpctl.c", import.meta.url).pathname;
 const FOLDER = new URL("../../out/sycl/", import.meta.url).pathname; // git ignores it
+
+/** The loader takes it for DPCTL, once it is loaded. */
+const SONAME = "-Wl,-soname,libDPCTLSyclInterface.so";
 
 /** The stand-in, once it was built. */
 export const STAND_IN = `${FOLDER}libsamepage_dpctl.so`;
@@ -15,25 +19,11 @@ export const STAND_IN = `${FOLDER}libsamepage_dpctl.so`;
 /** Compiles the stand-in. Returns why it cannot: cc, or DPCTL's headers, are not there. */
 export async function buildStandIn(): Promise<string | undefined> {
   if (!await hasWheels(DPCTL)) return "DPCTL's headers: deno task setup test";
-  const [built, source] = await Promise.all([STAND_IN, SOURCE].map((path) => Deno.stat(path).catch(() => undefined)));
-  if (built !== undefined && built.mtime! >= source!.mtime!) return undefined;
-  await Deno.mkdir(FOLDER, { recursive: true });
-  const unfinished = await Deno.makeTempFile({ dir: FOLDER });
-  const warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"];
-  const headers = ["-isystem", `${DPCTL.folder}/dpctl/include`];
-  const soname = "-Wl,-soname,libDPCTLSyclInterface.so"; // the loader takes it for DPCTL, once it is loaded
-  const args = ["-O1", ...warnings, "-fPIC", "-shared", soname, ...headers, "-o", unfinished, SOURCE, "-lpthread"];
-  try {
-    const { success, stderr } = await new Deno.Command("cc", { args }).output();
-    if (!success) throw new Error(`cc could not make the stand-in:\n${new TextDecoder().decode(stderr)}`);
-    await Deno.rename(unfinished, STAND_IN);
-    return undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "cc";
-    throw error;
-  } finally {
-    await Deno.remove(unfinished).catch(() => {});
-  }
+  return await buildLibrary({
+    sources: [SOURCE],
+    library: STAND_IN,
+    args: ["-Wno-missing-field-initializers", SONAME, "-isystem", `${DPCTL.folder}/dpctl/include`],
+  });
 }
 
 /** Has this process use a real DPCTL if one is named, else the stand-in. Returns why there is none. */

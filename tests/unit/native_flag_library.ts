@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { buildLibrary } from "../c_library.ts";
+
 const SYMBOLS = {
   call_later: { parameters: ["u64", "u64", "u32"], result: "i32" },
   call_all: { parameters: ["u64", "buffer", "i64"], result: "i32" },
@@ -18,22 +20,8 @@ export type Caller = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 const LIBRARY = new URL("../../out/native_flag.so", import.meta.url).pathname; // git ignores it
 
 /** Compiles it. Returns why it cannot. */
-export async function buildCaller(): Promise<string | undefined> {
-  const source = new URL("native_flag.c", import.meta.url).pathname;
-  await Deno.mkdir(new URL(".", `file://${LIBRARY}`), { recursive: true });
-  const unfinished = await Deno.makeTempFile({ dir: new URL(".", `file://${LIBRARY}`).pathname });
-  try {
-    const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o", unfinished, source];
-    const { success, stderr } = await new Deno.Command("cc", { args }).output();
-    if (!success) throw new Error(new TextDecoder().decode(stderr));
-    await Deno.rename(unfinished, LIBRARY);
-    return undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "cc";
-    throw error;
-  } finally {
-    await Deno.remove(unfinished).catch(() => {});
-  }
+export function buildCaller(): Promise<string | undefined> {
+  return buildLibrary({ sources: [new URL("native_flag.c", import.meta.url).pathname], library: LIBRARY });
 }
 
 /** Opens it. It stays open: its threads may run on. */

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { buildLibrary } from "../c_library.ts";
+
 /** A device file of any machine: the driver takes it for a GPU. */
 export const NODE = "/dev/null";
 
@@ -19,40 +21,13 @@ const SONAME = "-Wl,-soname,libva-drm.so.2";
  *
  * @returns Why it cannot: cc, or libva's headers, are not there.
  */
-export async function buildDriver(): Promise<string | undefined> {
-  if (await isBuilt()) return undefined;
-  await Deno.mkdir(FOLDER, { recursive: true });
-  const unfinished = await Deno.makeTempFile({ dir: FOLDER });
-  const warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-Wno-cast-function-type"];
-  const args = [
-    "-O1",
-    ...warnings,
-    "-fPIC",
-    "-shared",
-    "-fvisibility=hidden",
-    SONAME,
-    "-o",
-    unfinished,
-    SOURCE,
-    "-lva",
-  ];
-  try {
-    const { success, stderr } = await new Deno.Command("cc", { args }).output();
-    const said = new TextDecoder().decode(stderr);
-    if (success) await Deno.rename(unfinished, LIBRARY);
-    else if (!said.includes("va/va.h")) throw new Error(`cc could not make the driver:\n${said}`);
-    return success ? undefined : "libva's headers: apt install libva-dev";
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "cc";
-    throw error;
-  } finally {
-    await Deno.remove(unfinished).catch(() => {});
-  }
-}
-
-async function isBuilt(): Promise<boolean> {
-  const [built, source] = await Promise.all([LIBRARY, SOURCE].map((path) => Deno.stat(path).catch(() => undefined)));
-  return built !== undefined && built.mtime! >= source!.mtime!;
+export function buildDriver(): Promise<string | undefined> {
+  return buildLibrary({
+    sources: [SOURCE],
+    library: LIBRARY,
+    args: ["-Wno-missing-field-initializers", "-Wno-cast-function-type", "-fvisibility=hidden", SONAME, "-lva"],
+    headers: { said: "va/va.h", missing: "libva's headers: apt install libva-dev" },
+  });
 }
 
 /** Has this process find the driver, which was built. It needs no permission but FFI. */
