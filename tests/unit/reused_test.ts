@@ -72,6 +72,14 @@ Deno.test(
       last[Symbol.dispose]();
     });
     assertEquals([warnings, ends.length], [[], 3]);
+    const named = await warningsOf(async () => {
+      (() => void Frame.of([reused.lend("read", () => ends.push("with a frame"))], info))();
+      await collect();
+    });
+    assertEquals(named.map((text) => /^samepage: (.*) was never disposed/.exec(text)?.[1]), [
+      "host frame GRAY8 64 × 1",
+    ]);
+    assertEquals(ends.length, 4);
     whole[Symbol.dispose]();
   }),
 );
