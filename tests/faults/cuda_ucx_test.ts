@@ -11,12 +11,12 @@ const test = (name: string, run: (cuda: CudaContext) => unknown) => onGpu(name, 
 const TRANSPORTS = { transports: ["tcp", "cuda_copy"] } as const;
 
 test("a share of a device's memory, and commands on it", async (cuda) => {
-  using there = cuda.allocate(BYTES);
-  using here = cuda.allocate(BYTES);
   await swept(
     () => {
       using ucx = UcxContext.open(TRANSPORTS);
+      using there = cuda.allocate(BYTES);
       using share = ucx.share([there], { access: "read-write" });
+      using here = cuda.allocate(BYTES); // it throws as it ends what a command on it has failed by
       using remote = ucx.connect(share.ticket);
       cuda.stream.fill(here, 1);
       remote.tensors[0].put(here).waitSync();

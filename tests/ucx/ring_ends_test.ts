@@ -85,6 +85,20 @@ ucxTest("ring: open() is given up while it connects, and the connection that com
   await until(() => closed === 2, "both are closed");
 });
 
+for (const [ofWriter, ofReader] of [[60_000, 200], [200, 60_000]]) {
+  ucxTest(`ring: a writer's timeout of ${ofWriter} ms and a reader's of ${ofReader} ms end no ring`, async () => {
+    await using ucx = UcxContext.open({ transports: ["tcp"] });
+    const path = freshPath();
+    await using ring = create(ucx.rings({ ...unix(), timeout: ofWriter }), path);
+    await using reader = await open(ucx.rings({ ...unix(), timeout: ofReader }), path);
+    const next = reader.next();
+    await new Promise((resolve) => setTimeout(resolve, 1_000)); // five times the shorter one
+    await publish(ring, 7);
+    using frame = await next;
+    assertEquals(valueOf(frame!), 7);
+  });
+}
+
 ucxTest("ring: create() throws what the system says of an address", () => {
   using ucx = UcxContext.open({ transports: ["tcp"] });
   const rings = ucx.rings({ secret: SECRET });

@@ -59,7 +59,7 @@ function refused(read: (bytes: Uint8Array<ArrayBuffer>) => void, bytes: Uint8Arr
 Deno.test(`helloIn() refuses ${COUNT} mutated messages, or reads what is whole`, () => {
   const worker = new Uint8Array(50).fill(1).toBase64();
   const hello = new TextEncoder().encode(
-    JSON.stringify({ worker, apart: false, sends: "77", takes: "78", frames: "79", notices: 3 }),
+    JSON.stringify({ worker, apart: false, timeout: 100, sends: "77", takes: "78", frames: "79", notices: 3 }),
   );
   assertEquals(helloIn(hello).tags, { sends: 77n, takes: 78n, frames: 79n });
   const count = refused((bytes) => {

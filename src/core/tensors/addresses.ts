@@ -6,7 +6,7 @@ import type { Tensor } from "./tensor.ts";
 export function cudaAddressOf(tensor: Tensor, remedy: string): bigint | Reason {
   const { ports } = tensor.target as Partial<MemoryTarget>;
   const offer = ports?.exports.find(({ kind }) => kind === "cuda-pointer");
-  if (offer === undefined) return { reason: "it is no memory of CUDA's.", remedy };
+  if (offer === undefined) return { reason: "it is not CUDA's memory.", remedy };
   const refusal = offer.closed?.() ?? offer.refuse?.(tensor.described.range);
   return refusal ?? ports!.export!(tensor, "cuda-pointer", tensor.byteLength, "read-write", false).port.value;
 }

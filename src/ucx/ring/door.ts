@@ -28,13 +28,13 @@ export function doorOf({ path, resource, listener, meeting, worker, frames, desc
 
   const letIn = async (conn: Conn, stream: Stream, ring: Resource, beginning: Bytes, signal: AbortSignal) => {
     await meeting.admit(stream, "writer");
-    const { worker: address, isApart, tags: { sends, takes, frames: ofFrames } } = await receiveHello(stream);
+    const { worker: address, isApart, timeout: theirTimeout, tags: theirTags } = await receiveHello(stream);
     ring.assertLive();
-    const tags = { sends: takes, takes: sends, frames: ofFrames }; // as this side sees them
+    const tags = { ...theirTags, sends: theirTags.takes, takes: theirTags.sends }; // as this side sees them
     const { timeout } = meeting;
-    const side = { worker: worker.address, isApart: frames.some(({ bytes }) => bytes === undefined) };
-    const inside = insideOf(frames, isApart || side.isApart);
-    const link = new UcxLink({ name: nameOf(conn), worker, address, stream, tags, timeout, inside, sent: frames }, []);
+    const side = { worker: worker.address, isApart: frames.some(({ bytes }) => bytes === undefined), timeout };
+    const init = { name: nameOf(conn), worker, address, stream, tags, timeout, theirTimeout, sent: frames };
+    const link = new UcxLink({ ...init, inside: insideOf(frames, isApart || side.isApart) }, []);
     link.resource.dependOn(ring);
     try {
       await link.met(signal);

@@ -4,7 +4,7 @@
  * @module
  */
 import { badMessage } from "../../channel/errors.ts";
-import { decimal, oneOf, record, text } from "../../channel/fields.ts";
+import { decimal, oneOf, record, text, whole } from "../../channel/fields.ts";
 import { jsonIn } from "../../channel/message.ts";
 import { FORMAT } from "../../channel/ring/notice.ts";
 import { wrongInAddress } from "../ticket.ts";
@@ -18,6 +18,9 @@ export type Secret = Promise<CryptoKey>;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const NONCE_BYTES = 32;
 const MAC_BYTES = 32;
+
+/** The shortest time after which a side gives the other one up. */
+export const SHORTEST_MS = 100;
 
 /** A worker's address has some 50 bytes a transport. */
 const LONGEST_ADDRESS = 16_384;
@@ -69,6 +72,8 @@ export interface Side {
   readonly worker: Bytes;
   /** True if its frames are not the CPU's memory, and so do not come inside of notices. */
   readonly isApart: boolean;
+  /** After how many milliseconds without a sign of life it gives the other side up. */
+  readonly timeout: number;
 }
 
 /** What a reader says besides: the tags of what comes and goes, which only the two sides know. */
@@ -77,7 +82,7 @@ export interface Hello extends Side {
 }
 
 const TAGS = ["sends", "takes", "frames"] as const;
-const SIDE = ["worker", "apart"] as const;
+const SIDE = ["worker", "apart", "timeout"] as const;
 
 export function helloOf(side: Side): Hello {
   const [sends, takes, frames] = crypto.getRandomValues(new BigUint64Array(TAGS.length));
@@ -100,8 +105,8 @@ export async function sendSide(stream: Stream, side: Side): Promise<void> {
   await sendJson(stream, bodyOf(side));
 }
 
-function bodyOf({ worker, isApart }: Side): Record<(typeof SIDE)[number], unknown> {
-  return { worker: worker.toBase64(), apart: isApart };
+function bodyOf({ worker, isApart, timeout }: Side): Record<(typeof SIDE)[number], unknown> {
+  return { worker: worker.toBase64(), apart: isApart, timeout };
 }
 
 async function sendJson(stream: Stream, body: unknown): Promise<void> {
@@ -126,8 +131,12 @@ export async function receiveSide(stream: Stream): Promise<Side> {
   return partsIn(record(jsonIn(await stream.receive(LONGEST_HELLO)), "writer", SIDE));
 }
 
-function partsIn({ worker, apart }: Readonly<Record<string, unknown>>): Side {
-  return { worker: workerIn(worker), isApart: oneOf(apart, "apart", [true, false]) };
+function partsIn({ worker, apart, timeout }: Readonly<Record<string, unknown>>): Side {
+  return {
+    worker: workerIn(worker),
+    isApart: oneOf(apart, "apart", [true, false]),
+    timeout: whole(timeout, "timeout", SHORTEST_MS),
+  };
 }
 
 function workerIn(given: unknown): Bytes {

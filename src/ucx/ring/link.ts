@@ -28,7 +28,7 @@ const MOST_TOGETHER = 64 * NOTICE_BYTES;
 /** So many messages that were not taken keep the places to which they came. The others are copied: most are short. */
 const MOST_KEPT = 8;
 
-/** How often each side lets the other know that it is there, in a timeout. */
+/** How often each side lets the other know that it is there, in the shorter of their timeouts. */
 const BEATS = 4;
 
 /** How many frames this program has published over UCX. */
@@ -56,7 +56,10 @@ export interface LinkInit {
   readonly address: Bytes;
   readonly stream: Stream;
   readonly tags: Tags;
+  /** Milliseconds after which this side gives the other one up. */
   readonly timeout: number;
+  /** The same of the other side's. */
+  readonly theirTimeout: number;
   /** How many bytes of each frame come inside its notice: {@link insideOf}. */
   readonly inside: number;
   /** The frames that this side sends; none for a reader. */
@@ -176,7 +179,7 @@ export class UcxLink implements Link, Fetch, Advancing {
   /** From now on, both sides send signs of life on the stream, and nothing else. */
   begin(): this {
     this.#heard = performance.now();
-    this.#beats = setInterval(() => this.#beat(), this.#init.timeout / BEATS);
+    this.#beats = setInterval(() => this.#beat(), Math.min(this.#init.timeout, this.#init.theirTimeout) / BEATS);
     void this.#listen();
     return this;
   }

@@ -152,12 +152,12 @@ export class UcxRings extends Printed {
     const { timeout } = this.#meeting;
     await this.#meeting.admit(stream, "reader");
     const gpu = gpuIn(targets, this.#ucx);
-    const hello = helloOf({ worker: this.#worker.address, isApart: gpu !== undefined });
+    const hello = helloOf({ worker: this.#worker.address, isApart: gpu !== undefined, timeout });
     await sendHello(stream, hello);
     const { count, whenFull } = beginningIn(await stream.receive(LONGEST_MESSAGE), 0);
     const messages: Bytes[] = [];
     for (let i = 0; i < count; i++) messages.push(await stream.receive(LONGEST_MESSAGE));
-    const { worker: address, isApart } = await receiveSide(stream);
+    const { worker: address, isApart, timeout: theirTimeout } = await receiveSide(stream);
     this.#owner.assertLive();
     const undo: Undo = [];
     using frames = new DisposableStack();
@@ -176,7 +176,8 @@ export class UcxRings extends Printed {
       const slots = whenFull === "wait" ? count : 1;
       const places = rooms.map(({ place }) => place);
       const inside = insideOf(places, isApart || hello.isApart);
-      const init = { name, worker: this.#worker, address, stream, tags, timeout, inside, places, slots };
+      const times = { timeout, theirTimeout };
+      const init = { name, worker: this.#worker, address, stream, tags, ...times, inside, places, slots };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
       for (const { owner } of rooms) if (owner !== undefined) link.resource.dependOn(owner);

@@ -9,7 +9,7 @@ import { errnoError, type Hints } from "../../core/native/libc.ts";
 import { EADDRINUSE, ECONNREFUSED, ENOENT, ERROR_NAMES, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
 import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { API, checks, ucxError } from "../library.ts";
-import { assertKnown, type Secret, secretOf } from "./handshake.ts";
+import { assertKnown, type Secret, secretOf, SHORTEST_MS } from "./handshake.ts";
 import { type Conn, Stream } from "./stream.ts";
 
 /** What gives a ring's writer those who connect to it: a Deno listener. */
@@ -33,8 +33,8 @@ export interface UcxRingsOptions {
   readonly connect?: (address: string) => Promise<Conn>;
   /**
    * Milliseconds after which a side that is not heard of is given up, 10,000 by default. A writer has its frames back
-   * then; a reader's `next()` throws. A network that is away for less is not noticed. Pass the same on both sides: each
-   * sends its signs of life four times in its own.
+   * then; a reader's `next()` throws. A network that is away for less is not noticed. Both sides send their signs of life
+   * four times in the shorter of the two.
    */
   readonly timeout?: number;
 }
@@ -42,7 +42,7 @@ export interface UcxRingsOptions {
 const NAMES: Names<UcxRingsOptions> = { secret: true, listen: true, connect: true, timeout: true };
 
 const LEAST_SECRET = 16;
-const [SHORTEST_MS, LONGEST_MS, TIMEOUT_MS] = [100, 3_600_000, 10_000];
+const [LONGEST_MS, TIMEOUT_MS] = [3_600_000, 10_000];
 
 /** How the sides of rings meet. */
 export interface Meeting {
