@@ -337,7 +337,8 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   disposeAfter(fence: Fence): void {
     this.resource.disposeAfter(fence);
-    this.#unregister();
+    unregister(this.resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
   }
 
   /** In one line: its name, its route, and whether it was disposed. `console.log` shows the same. */
@@ -364,25 +365,24 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    * returns at once.
    */
   [Symbol.dispose](): void {
-    this.#unregister().dispose();
+    const resource = this.#resource ?? this.#ownResource();
+    unregister(resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
+    resource.dispose();
   }
 
   /** The same without blocking the event loop; lends in flight are waited for too. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#unregister().disposeAsync();
+    unregister(this.resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
+    return this.resource.disposeAsync();
   }
 
   /** The same; undefined where there is nothing to wait for: then it has ended. For mappers. */
   disposeSoon(): Promise<void> | undefined {
-    return this.#unregister().disposeSoon();
-  }
-
-  /** It needs no finalizer any more. Returns its resource. */
-  #unregister(): Resource {
-    const resource = this.#resource ?? this.#ownResource();
-    unregister(resource);
+    unregister(this.resource);
     if (this.token !== undefined) this.#giveBack(this.token);
-    return resource;
+    return this.resource.disposeSoon();
   }
 
   #giveBack(token: Token): void {
