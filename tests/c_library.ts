@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { dirname } from "@std/path";
+import { dirname } from "node:path"; // rows of tests/misuse have no import map for more
 
 /** A library in C. */
 export interface CLibrary {

@@ -149,7 +149,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   async #message(parcel: Parcel, wait: SignalOptions, release: Undo): Promise<Sendable> {
     const { mapped: frame, access } = parcel;
     frame.resource.assertLive();
-    for (const fence of frame.work) await fence.wait(wait);
+    for (const fence of frame.workBefore(access)) await fence.wait(wait);
     while (frame.usable(access).length > 0) await frame.returned(access, wait);
     frame.raiseKept();
     this.resource.assertLive();

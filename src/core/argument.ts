@@ -89,7 +89,8 @@ function hasAny(given: object, names: object): boolean {
 }
 
 function unknownProperty(unknown: string, names: object, argument: string): ArgumentError {
-  const hint = `Use ${Object.keys(names).join(", ")}.`;
+  const known = Object.keys(names).join(", ");
+  const hint = known === "" ? "There are none." : `Use ${known}.`;
   return new ArgumentError(`${argument}: unknown property ${unknown}.`, { api: "core", argument, hint });
 }
 

@@ -102,12 +102,6 @@ export class CudaHostMemory {
   }
 }
 
-const UNREACHABLE = {
-  reason: "it is memory of a GPU, which the CPU cannot reach.",
-  remedy:
-    'Map it to the host with { copy: "allow" }, or allocate it by cuda.pinned, or cuda.virtual with { location: "host" }.',
-};
-
 /**
  * The ports of memory that the host reaches. To the host, its host address, without a native call: an alias if that was proven
  * on this device; else the driver moves the pages to their current user (managed memory). To libraries that work with CUDA,
@@ -119,7 +113,7 @@ export function hostPorts<C extends SampleContext>(
   const classOf = (allocation: Allocation) => context.hostMemory.classOf(context.hostMemory.reachOf(allocation));
   const byAddress: Offer = {
     kind: "host-pointer",
-    refuse: ({ address }) => address === undefined ? UNREACHABLE : undefined,
+    refuse: ({ allocation: { block } }) => block.closed,
     prepare: ({ allocation }) => context.proofs.tryToProve(classOf(allocation)),
     judge: ({ allocation }) => context.proofs.judge(classOf(allocation)),
   };

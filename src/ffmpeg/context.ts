@@ -127,8 +127,8 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
   /**
    * A new AVFrame over a frame's memory, for FFmpeg's code that may keep it for as long as it likes, on its own threads:
    * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use as long as FFmpeg
-   * has a reference to its memory: its end waits for that, and so does a map of it, or who would write it. To read the
-   * bytes beside FFmpeg, map what the frame was mapped from.
+   * has a reference to its memory: its end waits for that, and so does who would write it. A map for reading waits only
+   * where FFmpeg may write.
    *
    * Work in flight on the frame is over before this returns. FFmpeg may write it where the frame may be written. Encoders
    * read whole vectors: give rows room by `rowAlign: 64`.

@@ -83,10 +83,19 @@ export class PixelFormats {
     const { library, checks } = this.#init;
     const name = info.type === "image" ? this.nameOf(info.format) : info.format;
     const number = name === undefined ? undefined : this.numberOf(name);
-    const hint = `attach() describes ${library}'s formats.`;
-    if (number === undefined) throw checks.wrong("frame", `${library} has no format ${name ?? info.format}.`, hint);
+    if (number === undefined) {
+      throw checks.wrong("frame", `${library} has no format ${name ?? info.format}.`, this.#remedyFor(info));
+    }
     if (info.type === "image" || haveSamePlanes(this.at(number, "frame"), info)) return number;
+    const hint = "Describe them as the info of a frame from attach() does, or name the format that they are of.";
     throw checks.wrong("frame", `its planes are not those of ${library}'s ${name}.`, hint);
+  }
+
+  #remedyFor({ type }: PixelsInfo): string {
+    const { library, names } = this.#init;
+    const known = new Set(names.filter(([name]) => this.numberOf(name) !== undefined).map(([, format]) => format));
+    const convert = `Convert the picture to one of these: ${[...known].join(", ")}.`;
+    return type === "image" ? convert : `${convert} Or name its pixels as ${library} does.`;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Mapper } from "../core/graph/mapper.ts";
-import { object } from "../core/argument.ts";
+import { NO_OPTIONS, object, optionsIn } from "../core/argument.ts";
 import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
 import { blocksOf, DefaultAllocator, type MatMemory } from "./allocator/default_allocator.ts";
@@ -57,10 +57,13 @@ export class OpenCVContext extends ImgcodecsOperations {
   /**
    * Opens OpenCV, and checks its version and the layout of its classes.
    *
+   * @param options there are none: a UMat's device is that of the OpenCL memory that it lies in
+   * @throws {ArgumentError} for any option.
    * @throws {LibraryNotFoundError} if there is no OpenCV.
    * @throws {InteropError} for a version that samepage does not know.
    */
-  static open(): OpenCVContext {
+  static open(options: Readonly<Record<string, never>> = NO_OPTIONS): OpenCVContext {
+    optionsIn(options, NO_OPTIONS);
     return new OpenCVContext(checkedVersion());
   }
 

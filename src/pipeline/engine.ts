@@ -1,36 +1,25 @@
-import { aKind, isMade } from "../core/argument.ts";
 import { unlessAborted } from "../core/device/fence.ts";
 import { DisposedError, messageOf, throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
 import { ORIGIN, sumOf } from "../core/graph/route.ts";
-import { type FrameInfo, frameInfo, frameInWords, withMoment } from "../core/layout/frame_info.ts";
+import { frameInWords, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import { nextTurn, Pace } from "../core/pace.ts";
 import { Progress } from "../core/progress.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import { Metadata } from "../core/tensors/metadata.ts";
 import { host } from "../host/mod.ts";
 import { StageError, stageError } from "./errors.ts";
 import { Figures, type Growing } from "./figures.ts";
-import {
-  allocatorFor,
-  assertTaken,
-  type Given,
-  type HandOver,
-  Plan,
-  reach,
-  type Reached,
-  several,
-  type User,
-} from "./plan.ts";
-import { Queue } from "./queue.ts";
-import { RecentKinds } from "./recent_kinds.ts";
-import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
-import { checks, Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
+import { type HandOver, Plan } from "./plan.ts";
+import { assertFrame, DISPOSED, type Gives, isFor, type Place, Planner, type Worker } from "./planner.ts";
+import { Queue } from "./queue.ts";
+import { Slots } from "./slots.ts";
+import { checks, Flow, type Run, Sink, type Stage, Transform } from "./stage.ts";
 import { Watch } from "./watch.ts";
 
 /**
@@ -45,32 +34,6 @@ export interface RunOptions {
   readonly signal: AbortSignal | undefined;
   readonly measure: boolean;
   readonly progress: boolean;
-}
-
-/** A stage in this run: the same stage may stand in two places. */
-class Place<S extends Stage = Stage> {
-  readonly stage: S;
-  readonly next: Place | undefined;
-  readonly figures: Growing;
-  /** How it works on frames of the last one's kind. */
-  planned: Planned | undefined;
-  /** What it writes into, by kind of frame: a kind that comes back is not allocated again. */
-  readonly given: RecentKinds<Gives>;
-  /** True once its close() is over. A close() that is under way ends by abort(). */
-  isClosed = false;
-  /** The frames that it has for the stage before it. */
-  own: OwnFrames | undefined;
-
-  constructor(stage: S, next: Place | undefined, forget: (gives: Gives) => void) {
-    [this.stage, this.next] = [stage, next];
-    this.given = new RecentKinds(({ frames }) => frames instanceof Slots && frames.isIdle, forget);
-    const none = { frames: 0, dropped: 0, milliseconds: 0, waited: 0, bytesMoved: 0, hostWaits: 0 };
-    this.figures = { stage: stage.name, ...none };
-  }
-
-  get name(): string {
-    return this.stage.name;
-  }
 }
 
 /** A frame on its way: what a stage has of it, and what the hook at the frame's end may reach. */
@@ -88,32 +51,12 @@ class Traveller {
   }
 }
 
-/** How a stage works on frames of one kind. */
-interface Planned {
-  readonly from: Target;
-  readonly info: FrameInfo;
-  readonly reached: Reached;
-  /** What it writes into. */
-  readonly gives?: Gives | undefined;
-}
-
 /** A frame that a stage is about to work on. */
 interface InHand {
   readonly traveller: Traveller;
   readonly input: Frame;
   readonly gives: Gives | undefined;
   readonly begin: number;
-}
-
-/** A stage that works on one frame at a time. */
-type Worker = Transform | Sink;
-
-interface Gives {
-  readonly info: FrameInfo;
-  readonly frames: Slots | OwnFrames;
-  readonly reached: Reached;
-  /** The same facts, as a plan shows them. */
-  readonly said: Given;
 }
 
 /** One run of a pipeline: it reads the first frame, plans, and then lets all stages work. */
@@ -128,7 +71,7 @@ export class Engine implements Run {
   readonly #controller = new AbortController();
   readonly #queues: readonly Queue<Traveller>[];
   readonly #travellers = new Map<Frame, Traveller>();
-  readonly #slots = new Set<Slots>();
+  readonly #planner: Planner;
   readonly #undo: Undo = [];
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
@@ -153,10 +96,9 @@ export class Engine implements Run {
   constructor(source: Source, stages: readonly Stage[], options: RunOptions) {
     this.#options = options;
     [this.frames, this.copy] = [options.frames, options.copy];
-    const places: Place[] = [];
-    const forget = ({ frames }: Gives) => this.#forget(frames as Slots);
-    for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0], forget));
-    [this.#source, this.#places] = [new Place(source, places[0], forget), places];
+    this.#planner = new Planner(this, (ended) => this.#keep(ended));
+    const [first, ...others] = this.#planner.placesOf([source, ...stages]);
+    [this.#source, this.#places] = [first as Place<Source>, others];
     this.graph = new Graph([host, ...[source, ...stages].flatMap(({ contexts }) => contexts)], edgesOf);
     this.#queues = stages.map(() => new Queue<Traveller>());
     const { signal } = options;
@@ -197,7 +139,7 @@ export class Engine implements Run {
     try {
       const { done, value: first } = example === undefined ? await this.#firstOf() : ofExample(example);
       if (done) return new Plan([], []);
-      this.#assertFrame(first, this.#source.name);
+      assertFrame(first, this.#source.name);
       const { route, target } = first as Frame;
       const takes = frameInWords(first.info);
       const handOvers: HandOver[] = [{ stage: this.#source.name, takes, memory: nameOf(target), route }];
@@ -210,7 +152,7 @@ export class Engine implements Run {
           continue;
         }
         if (stage instanceof Flow) return new Plan(handOvers, this.#places.slice(i).map(({ name }) => name));
-        const { reached, gives } = place.planned = await this.#planned(place as Place<Worker>, frame);
+        const { reached, gives } = place.planned = await this.#planner.planned(place as Place<Worker>, frame);
         const { route, target = frame.target } = reached;
         const takes = frameInWords(frame.info);
         const branches = stage instanceof Sink ? await stage.init.plan?.(frame, this) : undefined;
@@ -245,72 +187,6 @@ export class Engine implements Run {
       return await this.#iterator.next();
     } catch (error) {
       throw stageError(this.#source.name, error);
-    }
-  }
-
-  async #planned(place: Place<Worker>, frame: Frame): Promise<Planned> {
-    try {
-      return await this.#plannedFor(place, frame);
-    } catch (error) {
-      throw stageError(place.name, error);
-    }
-  }
-
-  async #plannedFor({ stage, next, given }: Place<Worker>, frame: Frame): Promise<Planned> {
-    const { taken, name } = stage;
-    const { target: from, info } = frame;
-    assertTaken(name, taken, info);
-    const reached = reach(name, taken.memory, frame, taken.access, this);
-    if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
-    const wanted = givenOf(stage.init.gives(info));
-    const known = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
-    const gives = known ?? await this.#givesOf(stage, wanted, reached.target, next);
-    given.use(gives);
-    return { from, info, reached, gives };
-  }
-
-  /** Ends idle frames of a kind that came long ago. */
-  #forget(frames: Slots): void {
-    this.#slots.delete(frames);
-    this.#keep(frames[Symbol.asyncDispose]());
-  }
-
-  /** What a transform writes into: frames of the next stage, or its own. */
-  async #givesOf(
-    stage: Transform,
-    info: FrameInfo,
-    target: Target | undefined,
-    next: Place | undefined,
-  ): Promise<Gives> {
-    const { name, init } = stage;
-    const memory = target === undefined ? [] : [target];
-    const made = (frames: Slots | OwnFrames, example: Frame, own: Partial<Given> = {}): Gives => {
-      const reached = reach(name, memory, example, "write", this);
-      const facts = { frame: frameInWords(info), memory: nameOf(example.target), route: reached.route };
-      return { info, frames, reached, said: { ...facts, copies: init.copies === true, ...own } };
-    };
-    if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
-      const frames = next.own ??= await this.#ownOf(next as Place<Sink>, info);
-      await using example = await frames.next(this.signal, info);
-      if (!isAlike(example.info, info)) {
-        const hint = "Convert all to one size: convert(cl, { format, width, height }).";
-        throw new StageError(next.name, `it takes ${frameInWords(example.info)}, got ${frameInWords(info)}.`, { hint });
-      }
-      return made(frames, example);
-    }
-    const allocate = init.allocate === undefined
-      ? allocatorFor(name, [{ memory: [target ?? host], access: "write" }, ...usersOf(next)], info, this)
-      : () => this.#assertFrame(init.allocate!(info), name);
-    const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
-    this.#slots.add(slots);
-    return made(slots, slots.example, { count: slots.count, byteLength: slots.byteLength });
-  }
-
-  async #ownOf({ stage, name }: Place<Sink>, info: FrameInfo): Promise<OwnFrames> {
-    try {
-      return await stage.init.allocate!(info, this);
-    } catch (error) {
-      throw stageError(name, error);
     }
   }
 
@@ -429,7 +305,7 @@ export class Engine implements Run {
   async #flow(place: Place<Flow>, input: Queue<Traveller>, output: Queue<Traveller>): Promise<void> {
     const { stage: { init }, name, figures } = place;
     for await (const frame of init.flow(this.#handed(place, input), this)) {
-      this.#assertFrame(frame, name);
+      assertFrame(frame, name);
       const traveller = this.#travellers.get(frame);
       if (traveller !== undefined && traveller.at !== place) {
         throw new StageError(name, `${frame.name} was passed on twice.`);
@@ -514,7 +390,7 @@ export class Engine implements Run {
     const frame = traveller.frame!;
     if (!isFor(place.planned, frame)) {
       await this.#unmapped(traveller, undefined, "read");
-      place.planned = await this.#planned(place, frame);
+      place.planned = await this.#planner.planned(place, frame);
     }
     const { reached: { target }, gives } = place.planned!;
     const input = await this.#mapped(place.figures, traveller, target, place.stage.taken.access);
@@ -587,7 +463,7 @@ export class Engine implements Run {
   }
 
   #admit(frame: Frame, place: Place): Traveller {
-    this.#assertFrame(frame, place.name);
+    assertFrame(frame, place.name);
     if (this.#travellers.has(frame)) throw new StageError(place.name, `${frame.name} was passed on twice.`);
     const part = this.#travellers.values().find((one) => one.frame!.resource.purpose === frame.resource);
     if (part !== undefined) { // a frame that came in is part of this one, ends with it, and counts until then
@@ -611,12 +487,6 @@ export class Engine implements Run {
       if (traveller.frame !== undefined) this.#travellers.delete(traveller.frame);
     });
     return traveller;
-  }
-
-  #assertFrame(frame: Frame, name: string): Frame {
-    if (!isMade(frame, Frame)) throw new StageError(name, `expected it to give frames, got ${aKind(frame)}.`);
-    if (!frame.resource.isLive) throw new StageError(name, `it passed on ${frame.name}, which was disposed.`, DISPOSED);
-    return frame;
   }
 
   /** Hands a frame to the program. */
@@ -714,7 +584,7 @@ export class Engine implements Run {
     if (isWhole) this.#nameForgotten();
     this.#dispose([...this.#travellers.values()]);
     while (this.#ending.size > 0) await Promise.all(this.#ending.keys());
-    for (const slots of this.#slots) await this.#attempt(this.#source.name, () => slots[Symbol.asyncDispose]());
+    for (const slots of this.#planner.slots) await this.#attempt(this.#source.name, () => slots[Symbol.asyncDispose]());
     await this.#attempt(this.#source.name, () => this.graph[Symbol.asyncDispose]());
     this.#failures.push(...unwind(this.#undo));
   }
@@ -755,41 +625,6 @@ export class Engine implements Run {
 }
 
 const LATE = `${GRACE_MS / 1000} s after the pipeline's end`;
-const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
-
-/** What a transform gives, without times: its frames have the times of those that it reads. */
-function givenOf(given: FrameInfo | undefined): FrameInfo {
-  if (typeof given !== "object") throw checks.wrongKind("gives", "what the frames are: imageInfo({ … })", given);
-  const { media: _, ...kind } = given;
-  return frameInfo(kind as FrameInfo);
-}
-
-/** True for frames of one kind, whatever their times. */
-function isAlike(one: FrameInfo, other: FrameInfo): boolean {
-  for (const name in { ...one, ...other }) {
-    const [a, b] = [Reflect.get(one, name), Reflect.get(other, name)];
-    if (a !== b && name !== "media" && (typeof a !== "object" || JSON.stringify(a) !== JSON.stringify(b))) return false;
-  }
-  return true;
-}
-
-/** Leaves access out: the map checks it, and it differs between a decoder's frames. */
-function isFor(planned: Planned | undefined, { target, info }: Frame): boolean {
-  return planned !== undefined && planned.from === target && isAlike(planned.info, info);
-}
-
-/** Who uses a stage's frames after it: all stages up to one that makes new frames; the host where that is not known. */
-function usersOf(place: Place | undefined): readonly User[] {
-  if (place === undefined) return [ON_HOST];
-  const { stage, next } = place;
-  if (stage instanceof Flow) return stage.init.keeps === true ? usersOf(next) : [ON_HOST];
-  const { taken: { memory, access } } = stage as Worker;
-  const isLast = stage instanceof Sink || (stage as Transform).init.gives !== undefined;
-  const user = memory.length > 0 ? [{ memory, access }] : isLast ? [ON_HOST] : [];
-  return isLast ? user : [...user, ...usersOf(next)];
-}
-
-const ON_HOST: User = { memory: [host], access: "read" };
 
 function ofExample(value: Frame): IteratorResult<Frame> {
   return { done: false, value };

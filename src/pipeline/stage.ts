@@ -233,10 +233,14 @@ export class Sink<T extends Tensor = Tensor> extends Stage {
 function takenOf(given: Takes | undefined, usual: Access): Taken {
   const { memory = [], access, format, width, height } = checks.optionsIn(given ?? {}, TAKES, "takes");
   const targets = [memory].flat() as Target[];
-  for (const target of targets) {
-    if (typeof target?.kind !== "string" || typeof target.context !== "object") {
-      throw checks.wrongKind("takes.memory", "contexts, or kinds of their memory", target, "Pass host, cl, cv.mat.");
-    }
+  const wrong = targets.findIndex((target) => !isTarget(target));
+  if (wrong >= 0) {
+    throw checks.wrongKind(
+      "takes.memory",
+      "contexts, or kinds of their memory",
+      targets[wrong],
+      "Pass host, cl, cv.mat.",
+    );
   }
   const formats = format === undefined ? undefined : [format].flat();
   if (formats?.length === 0) throw checks.wrong("takes.format", "it names none.", "Leave it out for any.");
@@ -246,6 +250,12 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
     throw checks.wrongKind(`takes.${argument}`, "a number of pixels, or [least, most]", size);
   }
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
+}
+
+/** Is this a context, or a kind of memory in one? */
+export function isTarget(given: unknown): given is Target {
+  const { kind, context } = (given ?? {}) as Partial<Target>;
+  return typeof kind === "string" && typeof context === "object";
 }
 
 /** Formats of FFmpeg's have names of its own, but for those that all APIs have: "nv12" alone is one of an odd size. */

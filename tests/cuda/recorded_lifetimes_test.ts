@@ -4,7 +4,7 @@ import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorIllegalAddress, cudaErrorNotReady, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.ts";
-import { AccessError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Layout } from "../../src/core/layout/layout.ts";
 import { cudaMemoryClass } from "../../src/cuda/alias/classes.ts";
@@ -284,6 +284,20 @@ recordedTest("virtual memory of the host is not a device's that it was not made 
   using copy = graph.map(tensor, other, COPY) as CudaTensor;
   assertEquals(copy.memory, "device");
 });
+
+recordedTest(
+  "why a device's virtual memory is closed to the host is said alike by a map and by its address",
+  (cuda) => {
+    using graph = new MapperGraph([host, cuda]);
+    using tensor = cuda.virtual.allocate(INIT);
+    const [{ reason, remedy }] = graph.explain(tensor, host).refused;
+    assertStringIncludes(remedy!, 'graph.map(tensor, host, { copy: "allow" })');
+    using copy = graph.map(tensor, host, COPY); // as the remedy says
+    assertEquals(copy.route.steps.at(-1)!.transfer, "copy");
+    const error = assertThrows(() => host.wrap(tensor.address, INIT), ArgumentError, reason);
+    assertEquals(error.hint, remedy);
+  },
+);
 
 recordedTest("virtual memory maps to the devices that it was made for, by its own address", (cuda) => {
   using other = CudaContext.open({ ordinal: 1 });

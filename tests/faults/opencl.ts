@@ -33,6 +33,12 @@ function devices(): OpenCLDevice[] | string {
   }
 }
 
+/** Why there is no device here; undefined where there is one. */
+export function lackingOfOpenCL(): string | undefined {
+  const found = devices();
+  return typeof found === "string" ? found : undefined;
+}
+
 /** A test on every device of this machine; `cl` opens it. */
 export function test(name: string, run: (cl: () => OpenCLContext) => Promise<unknown>): void {
   const found = devices();

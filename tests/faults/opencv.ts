@@ -33,11 +33,17 @@ function opened(): string | undefined {
   }
 }
 
-/** A test of OpenCV alone; `before` does what is done once, and stays. */
-export function testMat(name: string, run: () => Promise<unknown>, before: () => void = () => {}): void {
+/** A test of OpenCV alone; `before` does what is done once, and stays. `lacks` is what else it needs that is not here. */
+export function testMat(
+  name: string,
+  run: () => Promise<unknown>,
+  before: () => void = () => {},
+  lacks?: string,
+): void {
+  const reason = missing ?? lacks;
   Deno.test({
-    name: `faults: ${name}${missing === undefined ? "" : ` (not here: ${missing})`}`,
-    ignore: missing !== undefined,
+    name: `faults: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
+    ignore: reason !== undefined,
     fn: () => {
       before();
       return unchanged(run);

@@ -10,7 +10,7 @@ import { giveSlot, takeSlot } from "../../src/opencv/slots.ts";
 import { assertSame, random } from "../conformance/bytes.ts";
 import { rawInvert } from "../conformance/opencv_calls.ts";
 import { warningsOf } from "../warnings.ts";
-import { close, test } from "./opencl.ts";
+import { close, lackingOfOpenCL, test } from "./opencl.ts";
 import {
   assertOwners,
   endReallocated,
@@ -176,22 +176,26 @@ function ownContext(): bigint | undefined {
   return openCLContext;
 }
 
-testMat("attaching to a UMat of somebody else's, and mapping it to OpenCL", async () => {
-  const handle = ownContext();
-  if (handle === undefined) return; // OpenCV has no OpenCL device
-  using cv = OpenCVContext.open();
-  using cl = OpenCLContext.attach(handle);
-  using graph = new MapperGraph([cl, cv]);
-  const slot = takeSlot();
-  core().UMat_construct(slot.header, USAGE_DEFAULT);
-  core().UMat_create(slot.header, 2, Int32Array.of(8, 9), 0, USAGE_DEFAULT);
-  const operation = () => {
-    using umat = cv.umat.attach(slot.header);
-    using _ = graph.map(umat, cl);
-  };
-  operation();
-  const faults = await sweep(operation);
-  for (const call of ["opencv_core.UMat_copy", "opencv_core.UMat_handle"]) some(faults, call);
-  core().UMat_destruct(slot.header);
-  giveSlot(slot);
-}, ownContext);
+testMat(
+  "attaching to a UMat of somebody else's, and mapping it to OpenCL",
+  async () => {
+    const handle = ownContext()!;
+    using cv = OpenCVContext.open();
+    using cl = OpenCLContext.attach(handle);
+    using graph = new MapperGraph([cl, cv]);
+    const slot = takeSlot();
+    core().UMat_construct(slot.header, USAGE_DEFAULT);
+    core().UMat_create(slot.header, 2, Int32Array.of(8, 9), 0, USAGE_DEFAULT);
+    const operation = () => {
+      using umat = cv.umat.attach(slot.header);
+      using _ = graph.map(umat, cl);
+    };
+    operation();
+    const faults = await sweep(operation);
+    for (const call of ["opencv_core.UMat_copy", "opencv_core.UMat_handle"]) some(faults, call);
+    core().UMat_destruct(slot.header);
+    giveSlot(slot);
+  },
+  ownContext,
+  lackingOfOpenCL(),
+);

@@ -55,6 +55,21 @@ testOpen("the end of a frame waits for FFmpeg's last reference", async ({ ffmpeg
   picture.planes[0].bytes({ access: "write" }).fill(1);
 });
 
+testOpen("a map for reading does not wait while FFmpeg reads, and one beside FFmpeg's writes does", async (open) => {
+  const { ffmpeg, graph } = open;
+  using picture = host.allocateFrame(NV12, { rowAlign: 64 });
+  picture.planes[0].bytes().fill(7);
+  for (const access of ["read", "read-write"] as const) {
+    await using mapped = graph.map(picture, ffmpeg, { access });
+    using lent = new CFrame(ffmpeg.avFrame(mapped));
+    const [step] = graph.explain(mapped, host, { access: "read" }).steps;
+    assertEquals([step.transfer, step.hostWait], ["alias", access !== "read"]);
+    if (step.hostWait) continue; // such a map would wait for this thread
+    using beside = graph.map(mapped, host, { access: "read" });
+    assertEquals([beside.planes[0].bytes()[0], inC().pixel(lent.pointer, 0, 0, 0)], [7, 7]);
+  }
+});
+
 testOpen(
   "a reference that a thread of FFmpeg's gives back ends the wait, also one that blocks",
   ({ ffmpeg, graph }) => {

@@ -30,7 +30,8 @@ for (const file of FILES) {
   test(`FFmpeg 8: ${file}`, async () => {
     const args = ["test", "-A", "--no-check", "--v8-flags=--expose-gc", `tests/ffmpeg/${file}`];
     const said = await printed(args, ffmpegEnv());
-    assert(/\| [1-9]\d* passed \| 0 failed/.test(said) && !said.includes("not here"), said);
+    const isWhole = !/not here: (?!FFmpeg 5)/.test(said); // one test needs FFmpeg 5
+    assert(/\| [1-9]\d* passed \| 0 failed/.test(said) && isWhole, said);
   });
 }
 

@@ -50,6 +50,19 @@ testOpen("the end of a frame waits for GStreamer's last reference", async (open)
   picture.planes[0].bytes({ access: "write" }).fill(1);
 });
 
+testOpen("a map for reading does not wait while GStreamer reads, and one beside its writes does", async (open) => {
+  using picture = host.allocateFrame(NV12, { rowAlign: 64 });
+  for (const access of ["read", "read-write"] as const) {
+    await using mapped = open.graph.map(picture, open.gst, { access });
+    using lent = new Lent(open.gst.buffer(mapped));
+    const [step] = open.graph.explain(mapped, host, { access: "read" }).steps;
+    assertEquals([step.transfer, step.hostWait], ["alias", access !== "read"]);
+    if (step.hostWait) continue; // such a map would wait for this thread
+    using beside = open.graph.map(mapped, host, { access: "read" });
+    assertEquals(planesOf(lent.address, CAPS)[0].address, beside.planes[0].address);
+  }
+});
+
 testOpen("elements write a buffer of a frame that may be written", async (open) => {
   using picture = host.allocateFrame(NV12);
   {

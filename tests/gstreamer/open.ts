@@ -14,12 +14,12 @@ import { lacking } from "./lacking.ts";
 /** Why there is no GStreamer here; undefined where there is. */
 export const missing: string | undefined = lacking();
 
-/** A test that needs GStreamer, after which nothing of samepage's is left. */
-export function test(name: string, fn: () => void | Promise<void>, expected: Expected = {}): void {
-  const ignore = missing !== undefined;
+/** A test that needs GStreamer, after which nothing of samepage's is left. `lacks` is what else it needs that is not here. */
+export function test(name: string, fn: () => void | Promise<void>, expected: Expected = {}, lacks?: string): void {
+  const reason = missing ?? lacks;
   Deno.test({
-    name: ignore ? `${name} (not here: ${missing})` : name,
-    ignore,
+    name: reason === undefined ? name : `${name} (not here: ${reason})`,
+    ignore: reason !== undefined,
     fn: withEmptyLedger(async () => await fn(), expected),
   });
 }
@@ -43,22 +43,37 @@ export class Open implements Disposable {
 }
 
 /** A test with a context, after which nothing of samepage's is left. */
-export function testOpen(name: string, run: (open: Open) => void | Promise<void>): void {
-  test(name, async () => {
-    {
-      using open = new Open();
-      await run(open);
-    }
-    // The memory of a flag that GStreamer has set is freed soon, and not at once.
-    await until(() => ledger.alive["native.flag"] === undefined);
-  });
+export function testOpen(name: string, run: (open: Open) => void | Promise<void>, lacks?: string): void {
+  test(
+    name,
+    async () => {
+      {
+        using open = new Open();
+        await run(open);
+      }
+      // The memory of a flag that GStreamer has set is freed soon, and not at once.
+      await until(() => ledger.alive["native.flag"] === undefined);
+    },
+    {},
+    lacks,
+  );
 }
 
 /** The same for what ends in the background, once GStreamer has let go. */
-export function testOfLateEnds(name: string, fn: () => void | Promise<void>, expected: Expected = {}): void {
-  test(name, async () => {
-    const { alive } = ledger;
-    await fn();
-    await assertAlive(alive, "alive after the test");
-  }, expected);
+export function testOfLateEnds(
+  name: string,
+  fn: () => void | Promise<void>,
+  expected: Expected = {},
+  lacks?: string,
+): void {
+  test(
+    name,
+    async () => {
+      const { alive } = ledger;
+      await fn();
+      await assertAlive(alive, "alive after the test");
+    },
+    expected,
+    lacks,
+  );
 }

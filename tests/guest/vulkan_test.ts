@@ -113,9 +113,14 @@ test("Vulkan's memory is a dma-buf, in place, if it is made to go out as one", (
   }
 });
 
-test("memory that was made to go out otherwise says how to make it", ({ vulkan, graph }) => {
-  if ((vulkan.openDevice.abilities.opaqueFd.compatible & vulkan.openDevice.abilities.dmaBuf.handleType) !== 0) return;
+test("memory that was made to go out otherwise says how to make it, if it cannot go out both ways", (open) => {
+  const { vulkan, graph } = open;
+  const { opaqueFd, dmaBuf } = vulkan.openDevice.abilities;
   using tensor = vulkan.allocate(WORDS);
+  if ((opaqueFd.compatible & dmaBuf.handleType) !== 0) {
+    using mapped = graph.map(tensor, dmabuf);
+    return assertEquals(mapped.route.steps.map(({ transfer }) => transfer), ["alias"]);
+  }
   const { refused } = assertThrows(() => graph.map(tensor, dmabuf), NoRouteError);
   const remedy = refused.find(({ edge }) => edge === "vulkan→dmabuf")!.remedy!;
   assertStringIncludes(remedy, '{ exportAs: "dma-buf" }');

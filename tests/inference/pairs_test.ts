@@ -58,15 +58,17 @@ interface Pair extends There {
 }
 
 /** A test of a session whose runs take long. */
-function pairTest(name: string, use: (there: Pair) => unknown, model = SLOW): void {
+function pairTest(name: string, use: (there: Pair) => unknown, model = SLOW, lacks?: string): void {
   forEachRuntime(name, model, async (there) => {
     using read = host.allocate({ shape: [SIDE, SIDE], dtype: "f32" });
     using written = host.allocate({ shape: [SIDE, SIDE], dtype: "f32" });
     for (let i = 0; i < SIDE; i++) read.view()[i * (SIDE + 1)] = 1;
     written.view().fill(9 as never);
     await use({ ...there, read, written });
-  });
+  }, lacks);
 }
+
+const noPoCL = HERE.includes("pocl") ? undefined : "PoCL";
 
 /** Is the run over that writes the unit matrix here? */
 function isWritten(tensor: HostTensor): boolean {
@@ -99,8 +101,9 @@ async function withKernel(
   await use(graph, start, () => cl.queue.fence());
 }
 
-if (HERE.includes("pocl")) {
-  pairTest("a kernel writes an input once the run that reads it is over", async (there) => {
+pairTest(
+  "a kernel writes an input once the run that reads it is over",
+  async (there) => {
     const { session, read, written } = there;
     await withKernel(there, `kernel void change(global float *x) { x[get_global_id(0)] = 0; }`, async (_, start) => {
       const [x, y] = mapped(there);
@@ -112,9 +115,14 @@ if (HERE.includes("pocl")) {
       assert(isWritten(written), "the run has read what the kernel wrote");
       assertEquals(read.view()[0], 0);
     });
-  });
+  },
+  SLOW,
+  noPoCL,
+);
 
-  pairTest("a kernel reads an output once the run that writes it is over", async (there) => {
+pairTest(
+  "a kernel reads an output once the run that writes it is over",
+  async (there) => {
     const { session, written } = there;
     await withKernel(there, `kernel void change(global float *x) { x[get_global_id(0)] *= 2; }`, async (_, start) => {
       const [x, y] = mapped(there);
@@ -125,14 +133,19 @@ if (HERE.includes("pocl")) {
       assertEquals([written.view()[0], written.view()[1]], [2, 0]);
       await run;
     });
-  });
+  },
+  SLOW,
+  noPoCL,
+);
 
-  pairTest("a run reads what a kernel has written that was in flight", async (there) => {
+pairTest(
+  "a run reads what a kernel has written that was in flight",
+  async (there) => {
     const { context, session, read, written } = there;
     const source = `kernel void change(global float *x) {
-      size_t i = get_global_id(0);
-      for (int n = 0; n < 400; n++) ((volatile global float *)x)[i] = n < 399 ? 9 : i % ${SIDE + 1} == 0;
-    }`;
+    size_t i = get_global_id(0);
+    for (int n = 0; n < 400; n++) ((volatile global float *)x)[i] = n < 399 ? 9 : i % ${SIDE + 1} == 0;
+  }`;
     await withKernel(there, source, async (graph, start, fence) => {
       read.view().fill(5 as never);
       start(read).disposeAfter(fence());
@@ -143,8 +156,10 @@ if (HERE.includes("pocl")) {
       }
       assert(isWritten(written));
     });
-  });
-}
+  },
+  SLOW,
+  noPoCL,
+);
 
 pairTest("the host waits for a run: a view of its output shows the result", async (there) => {
   const [x, y] = mapped(there);
@@ -308,30 +323,30 @@ pairTest("a frame of a ring goes to its writer once the run is over", async (the
   }
 });
 
-if (hasOpenCV) {
-  pairTest(
-    "OpenCV is refused a Mat that a run reads, and waits for the run where the Mat is on its way back",
-    async (there) => {
-      const { context, session, read, written } = there;
-      using cv = OpenCVContext.open();
-      using graph = new MapperGraph([host, cv, context]);
-      using mat = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
-      using zero = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
-      {
-        using bytes = graph.map(mat, host);
-        bytes.view().set(read.view() as never);
-      }
-      const x = graph.map(mat, context as InferenceContext, { access: "read" });
-      const y = graph.map(written, context as InferenceContext, { access: "write" });
-      assertEquals([x.address, x.route!.bytesMoved], [mat.address, 0]);
-      const run = session.runAsync({ x }, { y });
-      assertThrows(() => cv.copyTo(zero, mat), AccessError); // it is lent to the run
-      const ended = x[Symbol.asyncDispose]();
-      cv.copyTo(zero, mat); // it is on its way back: that waits for the run
-      await ended;
-      await run;
-      y[Symbol.dispose]();
-      assert(isWritten(written), "the run has read what OpenCV wrote over");
-    },
-  );
-}
+pairTest(
+  "OpenCV is refused a Mat that a run reads, and waits for the run where the Mat is on its way back",
+  async (there) => {
+    const { context, session, read, written } = there;
+    using cv = OpenCVContext.open();
+    using graph = new MapperGraph([host, cv, context]);
+    using mat = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
+    using zero = cv.mat.create({ shape: [SIDE, SIDE], dtype: "f32" });
+    {
+      using bytes = graph.map(mat, host);
+      bytes.view().set(read.view() as never);
+    }
+    const x = graph.map(mat, context as InferenceContext, { access: "read" });
+    const y = graph.map(written, context as InferenceContext, { access: "write" });
+    assertEquals([x.address, x.route!.bytesMoved], [mat.address, 0]);
+    const run = session.runAsync({ x }, { y });
+    assertThrows(() => cv.copyTo(zero, mat), AccessError); // it is lent to the run
+    const ended = x[Symbol.asyncDispose]();
+    cv.copyTo(zero, mat); // it is on its way back: that waits for the run
+    await ended;
+    await run;
+    y[Symbol.dispose]();
+    assert(isWritten(written), "the run has read what OpenCV wrote over");
+  },
+  SLOW,
+  hasOpenCV ? undefined : "OpenCV",
+);

@@ -52,12 +52,17 @@ export interface There {
 }
 
 /** A test of each runtime with a session of one model, after which no native object is left. It may be skipped. */
-export function forEachRuntime(name: string, model: Uint8Array<ArrayBuffer>, use: (there: There) => unknown): void {
+export function forEachRuntime(
+  name: string,
+  model: Uint8Array<ArrayBuffer>,
+  use: (there: There) => unknown,
+  lacks?: string,
+): void {
   for (const runtime of RUNTIMES) {
-    const ignore = runtime.library === undefined;
+    const reason = runtime.library === undefined ? "deno task setup inference" : lacks;
     Deno.test({
-      name: `${runtime.api}: ${name}${ignore ? " (skipped: deno task setup inference)" : ""}`,
-      ignore,
+      name: `${runtime.api}: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
+      ignore: reason !== undefined,
       async fn() {
         const before = ledger.alive;
         {

@@ -2,12 +2,15 @@ import { ledger } from "@samepage/interop";
 import { assertAlive } from "../alive.ts";
 import { LIBRARY } from "./open.ts";
 
-/** A test after which no native object is left. It is skipped, and says so, where there is no OpenVINO. */
-export function test(name: string, fn: () => unknown): void {
-  const ignore = LIBRARY === undefined;
+/** Why there is no OpenVINO here; undefined where there is. */
+export const missing: string | undefined = LIBRARY === undefined ? "OpenVINO: deno task setup inference" : undefined;
+
+/** A test after which no native object is left. `lacks` is what else it needs that is not here. */
+export function test(name: string, fn: () => unknown, lacks?: string): void {
+  const reason = missing ?? lacks;
   Deno.test({
-    name: `openvino: ${name}${ignore ? " (skipped: deno task setup inference)" : ""}`,
-    ignore,
+    name: `openvino: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
+    ignore: reason !== undefined,
     async fn() {
       const before = ledger.alive;
       await fn();

@@ -9,7 +9,15 @@
  * @module
  */
 import { assert, assertEquals, AssertionError } from "@std/assert";
-import { type Frame, host, type HostTensor, type ImageFormat, imageInfo, ledger } from "@samepage/interop";
+import {
+  type Frame,
+  host,
+  type HostTensor,
+  type ImageFormat,
+  imageInfo,
+  InteropError,
+  ledger,
+} from "@samepage/interop";
 import { FrameRing } from "@samepage/interop/channel";
 import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
 import { OpenCLContext, type OpenCLKernel } from "@samepage/interop/opencl";
@@ -310,7 +318,7 @@ class Program {
       assert(error instanceof StageError && this.#refused.includes(error.stage), `not of ${this.#refused}: ${error}`);
       return "refused";
     }
-    if (error instanceof StageError && this.#refused.includes(error.stage)) return "refused";
+    if (stagesIn(error).some((stage) => this.#refused.includes(stage))) return "refused";
     if (kind === "abort") {
       assert(error === this.#fault.controller.signal.reason, `another error than the signal's: ${error}`);
       return "aborted";
@@ -781,6 +789,13 @@ function assertSeen(seen: readonly Item[], { items, as }: Frames, isWhole: boole
 function aliveNow(): Readonly<Record<string, number>> {
   const { "native.flag": _, ...others } = ledger.alive;
   return others;
+}
+
+/** The stages that an error names: two branches of a tee may fail at the same time, one as planned. */
+function stagesIn(error: unknown): readonly string[] {
+  if (!(error instanceof InteropError)) return [];
+  const own = error instanceof StageError ? [error.stage] : [];
+  return [...own, ...[error.cause, ...error.errors ?? []].flatMap(stagesIn)];
 }
 
 async function failureOf(run: () => Promise<unknown>): Promise<unknown> {

@@ -3,9 +3,11 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { ArgumentError, DisposedError, host, imageInfo, MapperGraph, NoRouteError, type Tensor } from "../../mod.ts";
-import type { CudaContext } from "../../src/cuda/mod.ts";
+import type { CudaContext, CudaTensor } from "../../src/cuda/mod.ts";
+import { fromRing, pipeline, Sink, toRing, Transform } from "../../src/pipeline/mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 import { gpuTest, withCuda } from "../cuda/help.ts";
+import { numbered } from "../pipeline/help.ts";
 import { Child } from "./child.ts";
 import {
   assertPattern,
@@ -153,6 +155,29 @@ for (const transports of CUDA_TRANSPORTS) {
       });
     }
   }
+
+  test("a pipeline that is cut in two passes a GPU's frames on", async (ucx, cuda) => {
+    const rings = ucx.rings(unix());
+    const path = freshPath();
+    const seen: number[] = [];
+    const sink = new Sink<CudaTensor>({
+      name: "sink",
+      takes: { memory: cuda },
+      write: ({ planes: [plane] }) => void seen.push(bytesOf(plane, cuda)[0]),
+    });
+    const copying = new Transform<CudaTensor>({
+      name: "copying",
+      takes: { memory: cuda },
+      gives: (info) => info,
+      process: ({ planes: [from] }, { planes: [to] }) => cuda.stream.copy(from, to),
+    });
+    const [sent, got] = await Promise.all([
+      pipeline(numbered(30), copying, toRing(rings, path, { join: true, memory: cuda }), { copy: "allow" }).run(),
+      pipeline(fromRing(rings, path, { wait: true, contexts: [cuda] }), sink).run(),
+    ]);
+    assertEquals(seen, Array.from({ length: 30 }, (_, i) => i + 1));
+    assertEquals([sent.frames, got.frames], [30, 30]);
+  });
 
   test("a share, a connection and a ring end with the device's context, and leave nothing", async (ucx, cuda) => {
     const info = imageInfo({ format: "RGBA", width: 640, height: 480 });

@@ -1,10 +1,11 @@
-import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError, InteropError } from "../../src/core/errors.ts";
 import type { Usable } from "../../src/core/device/line.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { host } from "../../src/host/context.ts";
 import { Resource } from "../../src/core/life/resource.ts";
+import { until } from "../conformance/bytes.ts";
 import { collect } from "../gc.ts";
 import { command, fakes, FakeWork } from "./fakes.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
@@ -90,8 +91,7 @@ Deno.test(
       assertEquals(states().includes("freed"), false, how);
       work.end();
       await ended;
-      await moment();
-      assertEquals(states(), ["freed", "freed"], how);
+      assert(await until(() => states().every((state) => state === "freed")), `${how}: ${states()}`);
     }
   }),
 );
@@ -122,7 +122,7 @@ Deno.test(
     lent.disposeAfter(work.fence);
     const warnings = await warningsOf(async () => {
       work.end();
-      await moment();
+      assert(await until(() => lent.planes.every(({ resource }) => resource.state === "freed")));
     });
     assertEquals(warnings, []);
     assertStrictEquals(assertThrows(() => whole.raiseKept()), failure);

@@ -1,5 +1,6 @@
 // A library that calls back, on threads of its own, as others do when they release memory or have finished.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -72,15 +73,21 @@ struct managed {
   void (*deleter)(struct managed *self);
 };
 
-static void *consume(void *argument) {
+static atomic_int may_release;
+
+static void *consumer(void *argument) {
   struct managed *managed = argument;
-  usleep(2000);
+  while (!atomic_load(&may_release)) usleep(100);
   managed->deleter(managed);
   return NULL;
 }
 
-int consume_later(struct managed *managed) {
+// Has the consumer release what it has.
+void let_release(void) { atomic_store(&may_release, 1); }
+
+// Hands it to a consumer on a new thread.
+int consume(struct managed *managed) {
   pthread_t thread;
-  int code = pthread_create(&thread, NULL, consume, managed);
+  int code = pthread_create(&thread, NULL, consumer, managed);
   return code != 0 ? code : pthread_detach(thread);
 }

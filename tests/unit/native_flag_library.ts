@@ -10,7 +10,8 @@ const SYMBOLS = {
   call_all: { parameters: ["u64", "buffer", "i64"], result: "i32" },
   call_with_more: { parameters: ["u64", "u64"], result: "void" },
   call_with_result: { parameters: ["u64", "u64"], result: "i32" },
-  consume_later: { parameters: ["u64"], result: "i32" },
+  consume: { parameters: ["u64"], result: "i32" },
+  let_release: { parameters: [], result: "void" },
 } as const;
 
 /** Its functions. */

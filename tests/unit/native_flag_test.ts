@@ -118,8 +118,9 @@ test("sigemptyset is the deleter in a struct, and leaves the rest of it", async 
   using flag = new NativeFlag({ by: "sigemptyset", byteLength: 24 });
   flag.write(new Uint32Array([1, 0]));
   flag.write(BigUint64Array.of(0x55n, flag.callback), 8);
-  assertEquals(caller.consume_later(flag.data), 0);
+  assertEquals(caller.consume(flag.data), 0);
   assertEquals(flag.isSet(), false);
+  caller.let_release();
   await flag.fence();
   const pointer = Deno.UnsafePointer.create(flag.data)!;
   const words = new BigUint64Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 24));

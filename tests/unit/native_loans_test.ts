@@ -1,7 +1,7 @@
 // What rooms of other frameworks have in common: loans of memory, spare objects, and what is known of recent frames.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import { host, ledger } from "@samepage/interop";
+import { host, ledger, MapperGraph } from "@samepage/interop";
 import type { Address } from "../../ffi/address.ts";
 import { Spares } from "../../src/core/life/spares.ts";
 import { NativeLoans } from "../../src/core/tensors/native_loans.ts";
@@ -42,6 +42,26 @@ Deno.test(
     await noFlag();
   }),
 );
+
+for (const [access, waits] of [["read", false], ["read-write", true]] as const) {
+  const does = waits ? "waits" : "does not wait";
+  Deno.test(
+    `a map for reading ${does} for a library that has the bytes for "${access}"`,
+    withEmptyLedger(async () => {
+      const loans = new NativeLoans("A library");
+      using graph = new MapperGraph([host]);
+      using tensor = host.allocate({ shape: [16], dtype: "u8" });
+      using lent = tensor.borrow(access);
+      const block = loans.untilLetGo(lent, (access) => loans.lend(lent, access, ([one]) => one));
+      const reason = graph.explain(lent, host, { access: "read" }).waitReason;
+      if (reason === undefined) graph.map(lent, host, { access: "read" })[Symbol.dispose](); // else it would wait for us
+      const { busy } = lent.resource;
+      call(block.callback, block.data);
+      assertEquals([reason !== undefined, busy], [waits, true]);
+      await noFlag();
+    }),
+  );
+}
 
 Deno.test(
   "where no object is made, nothing stays lent",

@@ -13,6 +13,7 @@ import type { Access } from "../../src/core/memory/access.ts";
 import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
+import { chain } from "../../src/core/graph/chain.ts";
 import { edgeOf, type Mapper, type ProbedStep } from "../../src/core/graph/mapper.ts";
 import { edgesOf, portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
 import { AccessError, ArgumentError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
@@ -457,6 +458,33 @@ Deno.test(
     out.resource.dispose();
   }),
 );
+
+/** From the host to one context, and from there to another. */
+const NEAR = { imports: [pointer({ from: "host" })], import: byAddress, exports: [{ kind: "cl_mem" }] };
+
+for (const isChain of [false, true]) {
+  const [how, edges] = isChain ? ["a chain", 1] : ["a route", 2];
+  Deno.test(`${how} takes views away once all of its steps are taken: where the last one fails, they stay`, () => {
+    let fails = true;
+    const near = contextOf("near", { ...NEAR, export: (_, kind) => ({ port: new Port(kind, { value: 7n }) }) });
+    const far = contextOf("far", {
+      imports: [{ kind: "cl_mem" }],
+      import(port) {
+        if (fails) throw new Error("no import");
+        return byAddress(port);
+      },
+    });
+    const both = chain([portMapper("host", "near"), near.target], portMapper("near", "far"));
+    using graph = isChain ? new Graph([host, near, far], [both]) : graphOf(near, far);
+    using source = bytes();
+    const view = source.view();
+    assertThrows(() => graph.map(source, far.target), Error, "no import");
+    assertEquals(view.length, 64);
+    fails = false;
+    using mapped = graph.map(source, far.target);
+    assertEquals([mapped.route.steps.length, view.length], [edges, 0]);
+  });
+}
 
 Deno.test(
   "ports: an alias is what an experiment with both APIs has shown, once for each pair",

@@ -18,10 +18,17 @@ export interface There {
  *
  * @param keptFds how many fds it leaves open: memory under a view that was moved away stays
  */
-export function driverTest(name: string, words: readonly string[], fn: (there: There) => unknown, keptFds = 0): void {
+export function driverTest(
+  name: string,
+  words: readonly string[],
+  fn: (there: There) => unknown,
+  keptFds = 0,
+  lacks?: string,
+): void {
+  const reason = missing ?? lacks;
   Deno.test({
-    name: `vaapi: ${name}${missing === undefined ? "" : ` (skipped: needs ${missing})`}`,
-    ignore: missing !== undefined,
+    name: `vaapi: ${name}${reason === undefined ? "" : ` (skipped: needs ${reason})`}`,
+    ignore: reason !== undefined,
     async fn() {
       behave();
       VaapiContext.open({ node: NODE })[Symbol.dispose](); // what libraries open once, and keep

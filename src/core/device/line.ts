@@ -129,6 +129,11 @@ export class Line<L = any> extends Printed implements LineEvents {
     return this.#submitted;
   }
 
+  /** True for what other code does, which may take for good. */
+  get isForeign(): boolean {
+    return this.#lines.waitAside !== undefined;
+  }
+
   /** True if the newest command can fail before its waits end, as it does when a gate in front of it fails. */
   get mayFailEarly(): boolean {
     return this.#gated !== undefined;

@@ -97,28 +97,30 @@ export class Work {
   }
 
   /** Adds work that did not wait for the rest: declared by the program, or inherited. */
-  add({ line, mark }: Fence): void {
+  add({ line, mark }: Fence, writes: boolean = true): void {
+    const wrote = writes ? mark : 0;
     this.used = true;
     if (this.line === undefined) {
       this.line = line;
-      this.#mark = this.#wrote = mark;
+      this.#mark = mark;
+      this.#wrote = wrote;
       if (this.owners !== undefined) this.#begin(this.owners);
       return;
     }
     if (this.line === line) {
       if (line.hasFailed) this.#keepFailure(line, this.#mark);
       this.#mark = Math.max(this.#mark, mark);
-      this.#wrote = Math.max(this.#wrote, mark);
+      this.#wrote = Math.max(this.#wrote, wrote);
       return;
     }
     const known = this.others?.find((entry) => entry.line === line);
     if (known === undefined) {
       if (this.others !== undefined && this.others.length >= MANY) this.#forgetOthers();
-      return void (this.others ??= []).push({ line, mark, wrote: mark });
+      return void (this.others ??= []).push({ line, mark, wrote });
     }
     if (line.hasFailed) this.#keepFailure(line, known.mark);
     known.mark = Math.max(known.mark, mark);
-    known.wrote = Math.max(known.wrote, mark);
+    known.wrote = Math.max(known.wrote, wrote);
   }
 
   /** Visits the marks that a reader (those that wrote) or a writer (all) waits for, over or not. */
@@ -134,10 +136,21 @@ export class Work {
 
   /** The unfinished work, as fences. */
   get fences(): Fence[] {
+    return this.fencesBefore(true);
+  }
+
+  /**
+   * What a map waits for. Its own commands may take the memory over, so commands that only read are in front of one for
+   * reading, too. Other code that only reads is not: it may do so for good.
+   */
+  fencesBefore(writes: boolean): Fence[] {
     this.forget();
-    if (this.line === undefined) return [];
-    const fences = [new Fence(this.line, this.#mark)];
-    for (const { line, mark } of this.others ?? []) fences.push(new Fence(line, mark));
+    const fences: Fence[] = [];
+    if (this.line === undefined) return fences;
+    if (writes || this.#wrote > 0 || !this.line.isForeign) fences.push(new Fence(this.line, this.#mark));
+    for (const { line, mark, wrote } of this.others ?? []) {
+      if (writes || wrote > 0 || !line.isForeign) fences.push(new Fence(line, mark));
+    }
     return fences;
   }
 

@@ -177,6 +177,7 @@ export class Graph extends Printed implements Disposable {
         at.resource.dependOn(this.#resource);
         taken = taken.with(i, { mapper, target, step: next.step });
       }
+      at.resource.takeViews(); // last: if a step fails, the views are as they were
     } catch (error) {
       throwAll([error, ...disposed(at)], `mapping ${source.name}`);
       throw error;
@@ -213,7 +214,7 @@ interface Asked {
 function readyFor(source: Mapped, asked: Asked): Ready {
   const access = asked.access ?? source.access;
   const returning = source.usable(access);
-  const waits = source.work;
+  const waits = source.workBefore(access);
   const outside = source.outsideWork(access);
   if (outside.length > 0) waits.push(...outside);
   for (let i = 0; i < returning.length; i++) waits.push(...returning[i].resource!.work.fences);
@@ -240,8 +241,9 @@ const MOST_LISTED = 65_536;
 const NOTHING: Pending = { waits: [], returning: [] };
 
 /**
- * One step: lends the bytes, maps, takes the views away; or leaves everything as it was.
- * @throws {AccessError} if the bytes were lent since the search, or a view cannot be taken away.
+ * One step: lends the bytes and maps, or leaves everything as it was. Views stay: {@link Resource.takeViews} takes them away
+ * once all steps are taken.
+ * @throws {AccessError} if the bytes were lent since the search.
  */
 export function takeStep(
   mapper: Mapper,
@@ -251,8 +253,23 @@ export function takeStep(
   step: ProbedStep,
   pending: Pending,
 ): Mapped {
-  if (step.parts === undefined) return take(mapper, source, target, access, step, pending);
-  return takePlanes(mapper, source as Frame, access, step.parts, pending);
+  if (step.parts !== undefined) return takePlanes(mapper, source as Frame, access, step.parts, pending);
+  const lent = source.usable(access); // checked again: while the host waited, bytes may have come back
+  for (let i = 0; i < lent.length; i++) if (!pending.returning.includes(lent[i])) throw lentMeanwhile(source, lent[i]);
+  const name = `${mapOf(target)}${source.resource.name}`;
+  const grants = lentBy(source, access, name);
+  const undo = newUndo();
+  let mapped: Mapped;
+  try {
+    mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
+  } catch (error) {
+    const failures = givenUp(undo, grants[0].resource);
+    for (const grant of grants) grant.finish();
+    throwAll([error, ...failures], `mapping ${source.name}`);
+    throw error;
+  }
+  if (pending.returning.length > 0) coverBy(grants, pending.returning);
+  return mapped;
 }
 
 /** The planes of a frame that lie in several blocks, or become images, are mapped one by one: all of them, or none. */
@@ -264,51 +281,15 @@ function takePlanes(
   pending: Pending,
 ): Frame {
   const planes: Tensor[] = [];
-  const grants: Grant[] = [];
   try {
     for (const [i, plane] of source.planes.entries()) {
-      planes.push(take(mapper, plane, steps[i].result.target, access, steps[i], pending, grants) as Tensor);
+      planes.push(takeStep(mapper, plane, steps[i].result.target, access, steps[i], pending) as Tensor);
     }
-    for (const grant of grants) grant.revokeConflicting(); // last, for a plane may fail: then no view has been taken away
-    coverBy(grants, pending.returning);
     const frame = Frame.of(planes, source.info, source.metadata);
     frame.resource.dependOn(source.resource);
     return frame;
   } catch (error) {
     const failures = planes.reverse().flatMap(disposed);
-    throwAll([error, ...failures], `mapping ${source.name}`);
-    throw error;
-  }
-}
-
-/** @param later gets the grants of one of several planes: the caller takes the views away once it has them all */
-function take(
-  mapper: Mapper,
-  source: Mapped,
-  target: Target,
-  access: Access,
-  step: ProbedStep,
-  pending: Pending,
-  later?: Grant[],
-): Mapped {
-  const lent = source.usable(access); // checked again: while the host waited, bytes may have come back
-  for (let i = 0; i < lent.length; i++) if (!pending.returning.includes(lent[i])) throw lentMeanwhile(source, lent[i]);
-  const name = `${mapOf(target)}${source.resource.name}`;
-  const grants = lentBy(source, access, name);
-  const undo = newUndo();
-  let mapped: Mapped | undefined;
-  try {
-    mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
-    if (later !== undefined) {
-      later.push(...grants);
-      return mapped;
-    }
-    for (let i = 0; i < grants.length; i++) grants[i].revokeConflicting();
-    if (pending.returning.length > 0) coverBy(grants, pending.returning);
-    return mapped;
-  } catch (error) {
-    const failures = mapped === undefined ? givenUp(undo, grants[0].resource) : disposed(mapped);
-    for (const grant of grants) grant.finish();
     throwAll([error, ...failures], `mapping ${source.name}`);
     throw error;
   }
@@ -357,7 +338,7 @@ export function takeNextStep(
   access: Access,
   copies: boolean,
 ): { readonly mapped: Mapped; readonly step: ProbedStep } {
-  const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
+  const pending: Pending = { waits: [...source.workBefore(access), ...source.outsideWork(access)], returning: [] };
   const step = probeNow(mapper, source, target, access, pending, copies);
   const taken = step.hostWait
     ? takeAfterWait(mapper, source, target, access, step, pending, copies)

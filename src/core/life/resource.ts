@@ -274,6 +274,17 @@ export class Resource extends Printed {
     this.intermediate = intermediate;
   }
 
+  /**
+   * Takes away the views that conflict with a map, with those of its route's earlier steps.
+   *
+   * @throws {AccessError} if a view cannot be taken away.
+   */
+  takeViews(): void {
+    for (let i = 0; i < this.grants.length; i++) this.grants[i].revokeConflicting();
+    for (let i = 0; i < this.#parts.length; i++) this.#parts[i].takeViews();
+    this.intermediate?.takeViews();
+  }
+
   /** Records the earlier work on its bytes. */
   inherit(fences: readonly Fence[]): void {
     for (const fence of fences) this.work.add(fence);
@@ -282,14 +293,15 @@ export class Resource extends Printed {
   /**
    * Records work that a program declares.
    *
+   * @param writes false if it only reads
    * @throws {ArgumentError} if `fence` is not a fence.
    * @throws {DisposedError} if it or a part was disposed.
    */
-  usedBy(fence: Fence): void {
+  usedBy(fence: Fence, writes: boolean = true): void {
     fenceIn(fence, "fence");
     this.assertWhole();
-    if (this.#parts.length === 0) return this.work.add(fence);
-    for (const part of this.#parts) part.usedBy(fence);
+    if (this.#parts.length === 0) return this.work.add(fence, writes);
+    for (const part of this.#parts) part.usedBy(fence, writes);
   }
 
   /** Records a command in flight: on the parts, if it is made of such, for each may be used by itself. */

@@ -120,10 +120,15 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     return works;
   }
 
-  /** The work in flight that the next user of its bytes has to wait for. */
+  /** The work in flight that a writer of its bytes has to wait for. */
   get work(): Fence[] {
+    return this.workBefore("write");
+  }
+
+  /** The work in flight that a map has to wait for. For mappers. */
+  workBefore(access: Access): Fence[] {
     const fences: Fence[] = [];
-    this.#eachWork(addFences, fences);
+    this.#eachWork(access === "read" ? addFencesBeforeReading : addFences, fences);
     return fences;
   }
 
@@ -393,6 +398,10 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
 function addFences(work: Work, fences: Fence[]): void {
   fences.push(...work.fences);
+}
+
+function addFencesBeforeReading(work: Work, fences: Fence[]): void {
+  fences.push(...work.fencesBefore(false));
 }
 
 /** A function of its own, as the others here: one that makes closures allocates when it begins. */

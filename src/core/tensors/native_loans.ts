@@ -76,8 +76,8 @@ export class NativeLoans {
   }
 
   /**
-   * Lends a frame, which is in use until the library has no reference to its memory. Returns the object, which is a program's
-   * to hand over.
+   * Lends a frame, which is in use until the library has no reference to its memory: its end waits for that, and so does who
+   * would write it, or read what is lent for writing. Returns the object, which is a program's to hand over.
    *
    * @param make makes the object, by {@link lend}
    */
@@ -85,7 +85,7 @@ export class NativeLoans {
     const { object, flags } = make(access);
     this.#lent = this.#lent.filter(isOut).concat(flags);
     for (const flag of flags) {
-      resource.usedBy(flag.fence());
+      resource.usedBy(flag.fence(), writes(access));
       flag.disposeLate(); // its fence goes on, and its memory stays until the library's call
     }
     return object;

@@ -10,7 +10,7 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkDriver } from "../errors.ts";
 import { cudaDriver, cudart } from "../library.ts";
 import { closeImported } from "../memory/allocate.ts";
-import { type CudaBlock, cudaBlockOf, isPooled } from "../memory/block.ts";
+import { closedToHost, type CudaBlock, cudaBlockOf, isPooled } from "../memory/block.ts";
 import { tensorOver } from "../memory/memory.ts";
 import { assertAllowed } from "../memory/rules.ts";
 import { CudaTensor } from "../tensor.ts";
@@ -124,10 +124,7 @@ function allocationOf(
     byteLength,
     ordinal: context.device.ordinal,
     flags: ["cudaIpcMemLazyEnablePeerAccess"],
-    closed: {
-      reason: `it is memory of ${context.name}, which the CPU cannot reach.`,
-      remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
-    },
+    closed: closedToHost(context.name),
     free,
   };
   const allocation = adopt(address, byteLength, () => block);

@@ -10,7 +10,7 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
 import type { CudaTensor } from "../tensor.ts";
-import type { CudaBlock } from "./block.ts";
+import { closedToHost, type CudaBlock } from "./block.ts";
 import { framed, ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaContext.allocate}. */
@@ -101,9 +101,6 @@ export function onDevice(
     byteLength,
     ordinal,
     flags,
-    closed: {
-      reason: `it is memory of ${name}, which the CPU cannot reach.`,
-      remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
-    },
+    closed: closedToHost(name),
   };
 }

@@ -1,13 +1,15 @@
 import { BOOLEAN, integer } from "../../core/checks.ts";
 import { messageOf, NativeCallError, warn } from "../../core/errors.ts";
-import type { Context } from "../../core/graph/context.ts";
+import type { Context, Target } from "../../core/graph/context.ts";
+import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
+import { frameAllocator } from "../../core/tensors/over.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
 import { host } from "../../host/mod.ts";
 import { Source } from "../pipeline.ts";
 import { StageError } from "../errors.ts";
 import { PLACEMENT, several } from "../plan.ts";
-import { checks, MOST_AT_A_TIME, Sink } from "../stage.ts";
+import { checks, isTarget, MOST_AT_A_TIME, Sink } from "../stage.ts";
 import { pause } from "../time.ts";
 
 /** Makes and joins rings: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` between machines. */
@@ -28,13 +30,18 @@ export interface ToRingOptions {
    * which is 4 for each pipeline: otherwise a slow reader holds frames that a fast one waits for.
    */
   readonly frames?: number;
+  /**
+   * The memory of the ring's frames; the host's if left out. With `ucx.rings()` it may be a GPU's: a CUDA context, where
+   * the UCX context `takesCuda`.
+   */
+  readonly memory?: Target;
   /** What happens while the readers hold all frames: the pipeline waits, or readers miss frames. */
   readonly whenFull?: WhenFull;
   /** True to wait while there is no reader: before the first one joins, and after the last one has gone. */
   readonly join?: boolean;
 }
 
-const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOLEAN };
+const TO_RING = { frames: integer(2, MOST_AT_A_TIME), memory: true, whenFull: true, join: BOOLEAN };
 
 /**
  * A sink that passes frames to other processes in shared memory, with their metadata and times. The transform before it
@@ -47,12 +54,14 @@ const TO_RING = { frames: integer(2, MOST_AT_A_TIME), whenFull: true, join: BOOL
  */
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
   assertRings(rings);
-  const { frames: count = 4, whenFull, join = false } = checks.optionsIn(options, TO_RING);
+  const { frames: count = 4, memory, whenFull, join = false } = checks.optionsIn(options, TO_RING);
+  const own = memory === undefined ? undefined : allocatorIn(memory);
   let ring: RingWriter<Frame> | undefined;
   return new Sink({
     name: "to ring",
+    contexts: memory === undefined ? [] : [memory.context],
     allocate: (info) => {
-      const allocate = () => host.allocateFrame(info, { ...PLACEMENT, sharable: true });
+      const allocate = () => own?.(info) ?? host.allocateFrame(info, { ...PLACEMENT, sharable: true });
       const create = (frames: readonly Frame[]) =>
         rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
       const made = ring = several(info, count, allocate, create);
@@ -135,6 +144,12 @@ class OpenFrames {
   end(): void {
     if (--this.#count === 0) this.#whenOver();
   }
+}
+
+function allocatorIn(memory: Target): (info: FrameInfo) => Frame {
+  const allocate = isTarget(memory) ? frameAllocator(memory) : undefined;
+  if (allocate !== undefined) return allocate;
+  throw checks.wrongKind("memory", "a kind of memory that frames are allocated in", memory, "Pass a CUDA context.");
 }
 
 function assertRings(rings: Rings): void {

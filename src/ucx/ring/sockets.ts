@@ -6,7 +6,16 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { unlessAborted } from "../../core/device/fence.ts";
 import { errnoError, type Hints } from "../../core/native/libc.ts";
-import { EADDRINUSE, ECONNREFUSED, ENOENT, ERROR_NAMES, ETIMEDOUT } from "../../../ffi/libc/errors.ts";
+import {
+  EADDRINUSE,
+  EADDRNOTAVAIL,
+  ECONNREFUSED,
+  EHOSTUNREACH,
+  ENETUNREACH,
+  ENOENT,
+  ERROR_NAMES,
+  ETIMEDOUT,
+} from "../../../ffi/libc/errors.ts";
 import { UCS_ERR_TIMED_OUT } from "../../../ffi/ucx/errors.ts";
 import { API, checks, ucxError } from "../library.ts";
 import { assertKnown, type Secret, secretOf, SHORTEST_MS } from "./handshake.ts";
@@ -107,10 +116,14 @@ export function socketError(error: unknown, fn: string, address: string): unknow
 
 function hintsAt(address: string): Hints {
   const isThere = `Does the ring's writer listen at ${address}? Start it first.`;
+  const isFar = `No route leads from this machine to ${address}: is the address right, and the network up?`;
   return {
     [ECONNREFUSED]: isThere,
     [ENOENT]: isThere,
     [EADDRINUSE]: `Another socket listens at ${address}: end its process, or choose another address.`,
+    [EADDRNOTAVAIL]: `A writer listens at an address of its own machine, which ${address} is not.`,
+    [EHOSTUNREACH]: isFar,
+    [ENETUNREACH]: isFar,
     [ETIMEDOUT]: `Can this machine reach ${address}? A firewall may stand between.`,
   };
 }

@@ -191,12 +191,12 @@ export default table(import.meta, {
   "a format that FFmpeg has not": mappedRow(
     imageInfo({ format: "YV12", width: 4, height: 4 }),
     (ffmpeg, mapped) => ffmpeg.avFrame(any(mapped)),
-    wrong("frame", /FFmpeg has no format YV12/, /attach/),
+    wrong("frame", /FFmpeg has no format YV12/, /^Convert the picture to one of these: .*GRAY8.*, I420, /),
   ),
   "a format by a name of the program's": mappedRow(
     { type: "picture", format: "mine", width: 4, height: 4, planes: [PLANE] },
     (ffmpeg, mapped) => ffmpeg.avFrame(any(mapped)),
-    wrong("frame", /FFmpeg has no format mine/, /attach/),
+    wrong("frame", /FFmpeg has no format mine/, /Or name its pixels as FFmpeg does/),
   ),
   "other planes than a format has": mappedRow(
     { type: "picture", format: "yuv422p", width: 4, height: 4, planes: [PLANE] },

@@ -250,7 +250,7 @@ export default table(import.meta, {
   "a format by a name of the program's": mappedRow(
     { type: "picture", format: "mine", width: 4, height: 4, planes: [PLANE] },
     (gst, mapped) => gst.buffer(mapped),
-    wrong("frame", /GStreamer has no format mine/, /attach/),
+    wrong("frame", /GStreamer has no format mine/, /YV12.* Or name its pixels as GStreamer does/),
   ),
   "other planes than a format has": mappedRow(
     { type: "picture", format: "Y42B", width: 4, height: 4, planes: [PLANE] },

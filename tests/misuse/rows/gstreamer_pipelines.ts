@@ -270,7 +270,11 @@ export default table(import.meta, {
         ...{ type: "picture", format: "yuv422p10le", width: 16, height: 8 },
         planes: [{ dtype: "u8", elements: 1, step: 1, rows: 1 }],
       }),
-    wrong("frame", /no format yuv422p10le/, /attach/),
+    wrong(
+      "frame",
+      /no format yuv422p10le/,
+      /^Convert the picture to one of these: .*Or name its pixels as GStreamer does/,
+    ),
   ),
   "pipelines: a frame of the host's written": row(THROUGH, async ({ pipeline }) => {
     using picture = host.allocateFrame(GRAY);

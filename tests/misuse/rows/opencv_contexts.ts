@@ -15,6 +15,20 @@ export default table(import.meta, {
       for (const cv of contexts) cv[Symbol.dispose]();
     },
   },
+  "an option, of which OpenCV has none": {
+    run: () => OpenCVContext.open(any({ device: "gpu" })),
+    fails: {
+      error: ArgumentError,
+      api: "core",
+      argument: "options",
+      message: /unknown property device/,
+      hint: /There are none/,
+    },
+  },
+  "what is no object of options, to open OpenCV": {
+    run: () => OpenCVContext.open(any("gpu")),
+    fails: { error: ArgumentError, api: "core", argument: "options", message: /expected an object, got "gpu"/ },
+  },
   "50 OpenCL contexts, one after the other": {
     opencl: true,
     run() {

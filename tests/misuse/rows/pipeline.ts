@@ -230,6 +230,8 @@ export default table(import.meta, {
     run() {
       fails("frames", () => toRing(FrameRing, "/tmp/none", { frames: 1 }), ArgumentError);
       fails("join", () => toRing(FrameRing, "/tmp/none", { join: any("yes") }), ArgumentError);
+      fails("memory", () => toRing(FrameRing, "/tmp/none", { memory: any("cuda") }), ArgumentError);
+      fails("memory", () => toRing(FrameRing, "/tmp/none", { memory: any(null) }), ArgumentError);
       fails("frame", () => toRing(FrameRing, "/tmp/none", any({ frame: 4 })), ArgumentError);
       fromRing(FrameRing, "/tmp/none", any({ retry: true }));
     },

@@ -20,6 +20,8 @@ const BYTES = { shape: [16], dtype: "u8" } as const;
 const TCP = { transports: ["tcp"] } as const;
 const TICKET = /Pass on all bytes of share.ticket/;
 
+const ONLINE = ["--allow-ffi", "--allow-net"];
+
 /** A row with a context and a tensor. */
 function opened(use: (ucx: UcxContext, tensor: HostTensor<"u8">) => unknown, fails?: Failure): Row {
   return {
@@ -155,6 +157,33 @@ export default table(import.meta, {
       hint: /Start it first/,
     },
   ),
+  "a read of a ring at an address to which no route leads": {
+    ...opened((ucx) => ucx.rings({ secret: SECRET }).open("255.255.255.255:7000", { contexts: [host] }), {
+      error: NativeCallError,
+      api: "ucx",
+      fn: "connect",
+      code: 101,
+      codeName: "ENETUNREACH",
+      message: /ENETUNREACH/,
+      hint: /No route leads from this machine to 255\.255\.255\.255:7000/,
+    }),
+    flags: ONLINE,
+  },
+  "a ring at an address of another machine": {
+    ...opened((ucx, one) => {
+      using other = host.allocate(BYTES);
+      ucx.rings({ secret: SECRET }).create("255.255.255.254:7000", { frames: [one, other] });
+    }, {
+      error: NativeCallError,
+      api: "ucx",
+      fn: "listen",
+      code: 99,
+      codeName: "EADDRNOTAVAIL",
+      message: /EADDRNOTAVAIL/,
+      hint: /an address of its own machine/,
+    }),
+    flags: ONLINE,
+  },
   "rings that only listen, to read one": opened(
     async (ucx) => {
       const rings = ucx.rings({ listen: (path) => Deno.listen({ transport: "unix", path }) });
@@ -235,6 +264,9 @@ export default table(import.meta, {
     },
     fails: gone(/ucx context was disposed/),
   },
+  "a GPU's memory over tcp alone": opened((ucx) => {
+    if (ucx.takesCuda) throw new Error("tcp moves no such memory");
+  }),
   "a tensor for an array of tensors": opened(
     (ucx, tensor) => ucx.share(any(tensor)),
     wrong("tensors", /an array of tensors/),

@@ -3,7 +3,7 @@ import type { Allocation } from "../../../core/memory/allocation.ts";
 import type { ErrorFields } from "../../../core/errors.ts";
 import { allOrNothing, type Undo, undoAll } from "../../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../../base.ts";
-import type { CudaBlock } from "../block.ts";
+import { closedToHost, type CudaBlock } from "../block.ts";
 import { mapPhysical } from "./mapping.ts";
 import type { PhysicalMemory } from "./physical.ts";
 
@@ -56,7 +56,4 @@ export function virtualBlock(
   });
 }
 
-const CLOSED = {
-  reason: "it is memory of a GPU, which the CPU cannot reach.",
-  remedy: 'Copy it by stream.read(), or allocate it with { location: "host" }.',
-};
+const CLOSED = closedToHost("a GPU", ' Or allocate it with { location: "host" }.');
