@@ -90,6 +90,7 @@ static void settle_environment(char **argv) {
   static const char *const SETTINGS[][2] = {
     {"UCX_MEM_EVENTS", "n"}, {"UCX_HANDLE_ERRORS", "none"}, {"UCX_VFS_ENABLE", "n"}, {"UCX_LOG_LEVEL", "fatal"},
     {"UCX_POSIX_ERROR_HANDLING", "y"}, {"UCX_SYSV_ERROR_HANDLING", "y"},
+    {"UCX_TCP_TX_SEG_SIZE", "256k"}, {"UCX_TCP_RX_SEG_SIZE", "256k"},
   };
   if (getenv(SETTINGS[0][0]) != NULL) return;
   for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS; i++) setenv(SETTINGS[i][0], SETTINGS[i][1], 0);

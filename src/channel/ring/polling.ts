@@ -4,6 +4,9 @@ import { SLOW_MS } from "../../core/pace.ts";
 /** Milliseconds of polling before a wait off the thread, which takes about as long and would slow a busy ring down. */
 const POLLING_MS = 0.2;
 
+/** How often it asks until the other side may have this core: to yield takes longer than to ask. */
+const YIELD_EACH = 4;
+
 /** After a wait that took longer, the next one does not poll: the other side is slow. */
 const LONG_MS = 2;
 
@@ -15,8 +18,9 @@ export class Polling {
   spin<T>(ask: () => T | undefined): T | undefined {
     if (!this.#isWorthIt) return undefined;
     const end = performance.now() + POLLING_MS;
+    let asked = 0;
     do {
-      libc().sched_yield(); // the other side may need this core
+      if (asked++ % YIELD_EACH === 0) libc().sched_yield();
       const result = ask();
       if (result !== undefined) return result;
     } while (performance.now() < end);

@@ -272,6 +272,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     const sequence = ++this.#sequence;
     slot.notice = { index: slot.index, sequence, timestamp, facts };
     this.#audience.publish(slot);
+    if (this.#free.length === 0) this.#audience.takeNotices(); // while the readers are at work, and not before the next frame
     return sequence;
   }
 }

@@ -107,9 +107,10 @@ const fresh: { readonly objects: (object | undefined)[]; readonly resources: (Re
 };
 let freshCount = 0;
 
-/** The places of a resource whose object is not among the fresh ones: it is not registered, or the registry has it. */
+/** The places of a resource whose object is not among the fresh ones: it is not registered, the registry has it, or its token. */
 export const NOWHERE = -1;
 const REGISTERED = -2;
+const BY_TOKEN = -3;
 
 /** True while the end of this job is awaited. */
 let awaited = false;
@@ -134,6 +135,7 @@ export function unregister(resource: Resource): void {
   if (place === NOWHERE) return;
   resource.place = NOWHERE;
   if (place === REGISTERED) return void finalizers.unregister(resource);
+  if (place === BY_TOKEN) return resource.tokenHome!.forget(resource);
   const { objects, resources } = fresh;
   const last = --freshCount;
   if (place < last) {
@@ -154,4 +156,53 @@ function registerFresh(): void {
     finalizers.register(objects[i]!, resource, resource);
   }
   objects.length = resources.length = freshCount = 0;
+}
+
+/** What the registry has for a token: it stands for the object of this resource. */
+interface Lent {
+  resource: Resource | undefined;
+}
+
+const tokens: FinalizationRegistry<Lent> = new FinalizationRegistry(({ resource }) => resource?.finalize());
+
+/** The registry has it in place of the object that has it. */
+export interface Token {
+  readonly home: TokenHome;
+  readonly lent: Lent;
+}
+
+/**
+ * Where the token is of what is lent again and again, while it is not lent. To register each object that is lent takes a
+ * twentieth of a ring's turn; so the token is registered, once. Only the object that is lent has it: they are collected
+ * together where the program forgets the object. Its dispose gives the token back.
+ */
+export class TokenHome {
+  #token: Token | undefined;
+  /** Of the token that was taken last: the token itself must not be held here. */
+  #lent: Lent | undefined;
+
+  /** The token, for the object of a resource. */
+  take(resource: Resource): Token {
+    const token = this.#token ?? this.#made();
+    this.#token = undefined;
+    this.#lent = token.lent;
+    token.lent.resource = resource;
+    resource.place = BY_TOKEN;
+    return token;
+  }
+
+  giveBack(token: Token): void {
+    this.#token = token;
+  }
+
+  /** Its object needs no finalizer any more. */
+  forget(resource: Resource): void {
+    if (this.#lent?.resource === resource) this.#lent.resource = undefined;
+  }
+
+  #made(): Token {
+    const token: Token = { home: this, lent: { resource: undefined } };
+    tokens.register(token, token.lent);
+    return token;
+  }
 }

@@ -16,7 +16,7 @@ import {
   raiseFailures,
   subtreeOf,
 } from "./ending.ts";
-import { NOWHERE, originInWords, originOf } from "./finalizers.ts";
+import { NOWHERE, originInWords, originOf, type TokenHome } from "./finalizers.ts";
 import type { Undo } from "./undo.ts";
 import { drive, driveIfOver, driveInBackground, driveSync, isAwaited, waitPatiently } from "./waiting.ts";
 
@@ -103,6 +103,9 @@ export class Resource extends Printed {
 
   /** @internal Where its object is among those that the garbage collector may have to end. */
   place: number = NOWHERE;
+
+  /** @internal Where the token of its object comes from, if that is not registered by itself. */
+  declare tokenHome?: TokenHome;
 
   /** @internal The native objects it still owns. */
   readonly undo: Undo;

@@ -6,7 +6,7 @@ import type { Work } from "../device/work.ts";
 import type { Target } from "../graph/context.ts";
 import { AccessError, throwAll } from "../errors.ts";
 import { raiseFailures } from "../life/ending.ts";
-import { registerLater, unregister } from "../life/finalizers.ts";
+import { registerLater, type Token, unregister } from "../life/finalizers.ts";
 import { shortList } from "../life/undo.ts";
 import type { Grant } from "../memory/grant.ts";
 import { type Described, PlacedPlane } from "./described.ts";
@@ -39,6 +39,8 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   /** What it was mapped or sliced from. */
   readonly parent: Mapped | undefined;
   #resource: Resource | undefined;
+  /** @internal What the garbage collector watches in its place; set on what is lent again and again, and on nothing else. */
+  declare token?: Token | undefined;
   /** What it is a part of, while that has one end of life for both. */
   readonly #part: PlacedPlane | undefined;
   #route: Route | (() => Route) = ORIGIN;
@@ -58,7 +60,9 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     }
     this.#resource = resource;
     resource.target = init.target;
-    registerLater(this, resource);
+    const { tokenHome } = resource;
+    if (tokenHome === undefined) registerLater(this, resource);
+    else this.token = tokenHome.take(resource);
   }
 
   /** Its end of life. For mappers. */
@@ -339,6 +343,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   disposeAfter(fence: Fence): void {
     this.resource.disposeAfter(fence);
     unregister(this.resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
   }
 
   /** In one line: its name, its route, and whether it was disposed. `console.log` shows the same. */
@@ -367,19 +372,27 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   [Symbol.dispose](): void {
     const resource = this.#resource ?? this.#ownResource();
     unregister(resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
     resource.dispose();
   }
 
   /** The same without blocking the event loop; lends in flight are waited for too. */
   [Symbol.asyncDispose](): Promise<void> {
     unregister(this.resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
     return this.resource.disposeAsync();
   }
 
   /** The same; undefined where there is nothing to wait for: then it has ended. For mappers. */
   disposeSoon(): Promise<void> | undefined {
     unregister(this.resource);
+    if (this.token !== undefined) this.#giveBack(this.token);
     return this.resource.disposeSoon();
+  }
+
+  #giveBack(token: Token): void {
+    this.token = undefined;
+    token.home.giveBack(token);
   }
 }
 

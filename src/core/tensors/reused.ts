@@ -1,6 +1,7 @@
 import type { MemoryTarget } from "../contract.ts";
 import { portsOf } from "../graph/context.ts";
 import type { Layout } from "../layout/layout.ts";
+import { TokenHome } from "../life/finalizers.ts";
 import { Resource } from "../life/resource.ts";
 import { undone } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
@@ -25,6 +26,7 @@ export class ReusedFrame<T extends Tensor | Frame> {
   readonly #planes: readonly Tensor[];
   readonly #layouts: readonly Layout[];
   readonly #isOneBlock: boolean;
+  readonly #tokenHome = new TokenHome();
 
   constructor(whole: T, name: string) {
     this.whole = whole;
@@ -73,6 +75,7 @@ export class ReusedFrame<T extends Tensor | Frame> {
     const [all] = owner.grants;
     const grant = all.lend(access, all.start, all.end, name);
     const resource = new Resource({ name, grants: [grant], owners: [owner] });
+    resource.tokenHome = this.#tokenHome;
     try {
       grant.revokeConflicting();
       const at = { handle: this.#planes[0].rawHandle, layouts: this.#layouts, resource, parent };

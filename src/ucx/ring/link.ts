@@ -31,6 +31,9 @@ const MOST_KEPT = 8;
 /** How often each side lets the other know that it is there, in the shorter of their timeouts. */
 const BEATS = 4;
 
+/** How many frames this program has published over UCX. */
+let published = 0;
+
 const BEAT = new Uint8Array(); // as a message: four bytes of zeros
 
 /** How much later than UCX the stream may report the other side's end: it has to cross the same network. */
@@ -63,8 +66,8 @@ export interface LinkInit {
   readonly sent?: readonly Place[];
   /** The places for frames that this side gets; none for a writer. */
   readonly places?: readonly Place[];
-  /** How many releases a reader sends at a time, because the writer has other frames to fill meanwhile; 1 if left out. */
-  readonly together?: number;
+  /** How many frames the writer fills in turns, where it waits for its readers; 1 if it needs each release at once. */
+  readonly slots?: number;
 }
 
 /** A message that has come. */
@@ -103,6 +106,10 @@ export class UcxLink implements Link, Fetch, Advancing {
   #unsent: MessagePlace | undefined;
   /** How many bytes that is. */
   #owed = 0;
+  /** How many bytes are enough to send. */
+  #enough = 0;
+  /** How many frames this program had published when it released the last one. */
+  #publishedBefore = 0;
   /** The next turn of the event loop, where it is waited for. */
   #next: Promise<void> | undefined;
   readonly #inbox: Arrived[] = [];
@@ -214,9 +221,9 @@ export class UcxLink implements Link, Fetch, Advancing {
     while (!this.#isReady(readiness)) await this.#change(signal);
   }
 
-  sendNow(bytes: Uint8Array, published?: number): boolean {
+  sendNow(bytes: Uint8Array, index?: number): boolean {
     this.resource.assertLive();
-    if (published !== undefined) this.#notify(bytes, this.#init.sent?.[published]);
+    if (index !== undefined) this.#notify(bytes, this.#init.sent?.[index]);
     else this.#owe(bytes);
     return true;
   }
@@ -226,7 +233,19 @@ export class UcxLink implements Link, Fetch, Advancing {
     const place = this.#unsent ??= placeFor(bytes.length);
     place.bytes.set(bytes, this.#owed);
     this.#owed += bytes.length;
+    this.#enough = this.#mostKept() * NOTICE_BYTES;
     this.#next ??= this.#catchUpLater();
+  }
+
+  /**
+   * How many releases go together. The other side fills the second half of its frames meanwhile. Where this program sends
+   * a frame for each that it takes, one is enough: the other side waits for that, and not for releases.
+   */
+  #mostKept(): number {
+    const { slots = 1 } = this.#init;
+    const replies = published > this.#publishedBefore;
+    this.#publishedBefore = published;
+    return replies ? slots - 1 : slots >> 1;
   }
 
   async #catchUpLater(): Promise<void> {
@@ -253,6 +272,7 @@ export class UcxLink implements Link, Fetch, Advancing {
     this.#send(place, bytes.length + inside, this.#init.tags.sends, place);
     if (whole !== undefined && inside === 0) this.#send(whole, whole.byteLength, this.#init.tags.frames);
     this.#said++;
+    published++;
   }
 
   async send(bytes: Uint8Array): Promise<void> {
@@ -298,7 +318,7 @@ export class UcxLink implements Link, Fetch, Advancing {
   /** Takes what has come, and ends what is over. */
   look(): void {
     this.#hasLanded();
-    if (this.#owed >= (this.#init.together ?? 1) * NOTICE_BYTES) this.#catchUp();
+    if (this.#owed >= this.#enough) this.#catchUp();
     try {
       for (;;) {
         this.#notices.begin(placeForNotice);

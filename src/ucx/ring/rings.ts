@@ -180,11 +180,11 @@ export class UcxRings extends Printed {
         throw badMessage("planes", "frames of one ring lie in several ways.");
       }
       const { tags } = hello;
-      const together = whenFull === "wait" ? Math.max(1, count >> 1) : 1;
+      const slots = whenFull === "wait" ? count : 1;
       const places = rooms.map(({ place }) => place);
       const inside = insideOf(places, isApart || hello.isApart);
       const times = { timeout, theirTimeout };
-      const init = { name, worker: this.#worker, address, stream, tags, ...times, inside, places, together };
+      const init = { name, worker: this.#worker, address, stream, tags, ...times, inside, places, slots };
       const link = new UcxLink(init, undo);
       link.resource.dependOn(this.#owner); // it may end before there is a reader
       for (const { owner } of rooms) if (owner !== undefined) link.resource.dependOn(owner);
