@@ -9,7 +9,7 @@ export const gc: () => void = vm.runInNewContext("gc");
 /** What one object kept alive goes in the next round: a view, its tensor, that one's parent, its context. */
 const ROUNDS = 4;
 /** The most that a round collects before it has seen a finalizer run. */
-const MOST_TRIES = 1000;
+const MAX_TRIES = 1000;
 /** How often a {@link Level} looks before it collects garbage, which takes far longer than a wait of another thread. */
 const LOOKS = 4;
 /** The longest that anything here waits for another thread, in milliseconds: on a busy machine one may stand for seconds. */
@@ -23,7 +23,7 @@ export async function collect(rounds = ROUNDS): Promise<void> {
     let over = false;
     (() => witnesses.register({}, () => over = true))();
     for (let tries = 0; !over; tries++) {
-      if (tries === MOST_TRIES) throw new Error("no finalizer runs");
+      if (tries === MAX_TRIES) throw new Error("no finalizer runs");
       gc();
       await turn();
     }
@@ -116,7 +116,7 @@ export function assertFdsEnd(turn: () => unknown, turns = 10): void {
 const ROUNDS_OF_MEMORY = 3;
 
 /** Fails if the process has grown by so many bytes after something, each time anew. What is made once is made before. */
-export async function assertFlat(mostBytes: number, action: () => unknown): Promise<void> {
+export async function assertFlat(maxBytes: number, action: () => unknown): Promise<void> {
   const grown: number[] = [];
   for (let round = 0; round < ROUNDS_OF_MEMORY; round++) {
     await collect();
@@ -124,9 +124,9 @@ export async function assertFlat(mostBytes: number, action: () => unknown): Prom
     await action();
     await collect();
     grown.push(Deno.memoryUsage().rss - before);
-    if (grown[round] < mostBytes) return;
+    if (grown[round] < maxBytes) return;
   }
-  throw new Error(`each time the process has grown by ${grown.join(", ")} bytes, and may by ${mostBytes}`);
+  throw new Error(`each time the process has grown by ${grown.join(", ")} bytes, and may by ${maxBytes}`);
 }
 
 function turn(): Promise<void> {

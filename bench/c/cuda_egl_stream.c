@@ -5,7 +5,7 @@
 #include <EGL/eglext.h>
 #include <cuda_egl_interop.h>
 
-enum { ACROSS = 1920, DOWN = 1080, POOL = 2, MOST_DEVICES = 32 };
+enum { ACROSS = 1920, DOWN = 1080, POOL = 2, MAX_DEVICES = 32 };
 
 static EGLStreamKHR egl_stream;
 static cudaStream_t reading, writing;
@@ -21,11 +21,11 @@ static void *find(const char *name) {
 static EGLDisplay open_display(void) {
   const PFNEGLQUERYDEVICESEXTPROC query_devices = (PFNEGLQUERYDEVICESEXTPROC)find("eglQueryDevicesEXT");
   const PFNEGLQUERYDEVICEATTRIBEXTPROC query = (PFNEGLQUERYDEVICEATTRIBEXTPROC)find("eglQueryDeviceAttribEXT");
-  EGLDeviceEXT devices[MOST_DEVICES];
+  EGLDeviceEXT devices[MAX_DEVICES];
   EGLint count = 0;
   int current;
   check(cudaGetDevice(&current), "cudaGetDevice");
-  if (!query_devices(MOST_DEVICES, devices, &count)) fail("eglQueryDevicesEXT failed");
+  if (!query_devices(MAX_DEVICES, devices, &count)) fail("eglQueryDevicesEXT failed");
   for (EGLint i = 0; i < count; i++) {
     EGLAttrib ordinal = -1;
     if (!query(devices[i], EGL_CUDA_DEVICE_NV, &ordinal) || ordinal != current) continue;

@@ -16,7 +16,7 @@
 #include <vulkan/vulkan.h>
 
 // NVIDIA's driver never closes the fd of memory whose number that of a semaphore once had: those are kept apart.
-enum { GROUP = 256, FIRST_SEMAPHORE_FD = 500, MOST_CALLS = 100, WORDS = 256, MIB4 = 1 << 20 };
+enum { GROUP = 256, FIRST_SEMAPHORE_FD = 500, MAX_CALLS = 100, WORDS = 256, MIB4 = 1 << 20 };
 
 static const char *source_path, *cubin_path;
 static unsigned char uuids[2][16];
@@ -486,7 +486,7 @@ SIZE(2, frame)
 static void calls(long count) { submit_laps(&rings[0], count, NULL); }
 
 // The same where every kernel of OpenCL's has an event, as samepage's do: it tells when that kernel is over.
-static cl_event events[MOST_CALLS];
+static cl_event events[MAX_CALLS];
 static long event_count;
 
 static void calls_with_events(long count) {
@@ -521,8 +521,8 @@ static const struct operation OPERATIONS[] = {
   {"copy_words", set_up_copy_words, copy_words, assert_right, 0, NULL},
   {"copy_mib", set_up_copy_mib, copy_mib, assert_right, 0, NULL},
   {"copy_frame", set_up_copy_frame, copy_frame, assert_right, 0, NULL},
-  {"calls", set_up_words, calls, assert_right, MOST_CALLS, NULL},
-  {"calls_with_events", set_up_words, calls_with_events, release_events, MOST_CALLS, NULL},
+  {"calls", set_up_words, calls, assert_right, MAX_CALLS, NULL},
+  {"calls_with_events", set_up_words, calls_with_events, release_events, MAX_CALLS, NULL},
   {"import_opencl", set_up_mib, import_by_opencl, NULL, 0, NULL},
   {"import_cuda", set_up_mib, import_by_cuda, NULL, 0, NULL},
 };

@@ -28,15 +28,15 @@ const DTYPES: ReadonlyMap<string, DType> = new Map(Object.entries(FORMATS).map((
 const FLAGS = flag.ARROW_FLAG_NULLABLE | flag.ARROW_FLAG_DICTIONARY_ORDERED | flag.ARROW_FLAG_MAP_KEYS_SORTED;
 
 /** The limits of frames' planes and tensors' dimensions, and of names, metadata pairs and metadata texts (bytes). */
-const [MOST_COLUMNS, MOST_DIMENSIONS, LONGEST_TEXT, MOST_PAIRS, LONGEST_VALUE] = [64, 31, 4096, 1024, 1 << 20];
+const [MAX_COLUMNS, MAX_DIMENSIONS, LONGEST_TEXT, MAX_PAIRS, LONGEST_VALUE] = [64, 31, 4096, 1024, 1 << 20];
 
 /** @throws {ArgumentError} for structs that cannot be read or contradict themselves, and elements that no tensor has. */
 export function readArray(schema: Address, array: Address): ReadArray {
   const [type, data] = [schemaAt(schema, "schema"), arrayAt(array, "array")];
   if (type.format !== "+s") return { isBatch: false, columns: [columnOf(nodeOf(type, data, ""), data.length, 0n)] };
   assertPlain(type, data, "", 1, type.n_children);
-  if (type.n_children < 1n || type.n_children > MOST_COLUMNS) {
-    throw checks.wrong("schema", `expected 1 to ${MOST_COLUMNS} columns, got ${type.n_children}.`);
+  if (type.n_children < 1n || type.n_children > MAX_COLUMNS) {
+    throw checks.wrong("schema", `expected 1 to ${MAX_COLUMNS} columns, got ${type.n_children}.`);
   }
   const [types, datas] = [childrenOf(type, "schema", ""), childrenOf(data, "array", "")];
   const columns = types.map((child, i) => {
@@ -103,7 +103,7 @@ function nodeOf(type: Schema, data: Data, path: string, depth = 0): Node {
     throw checks.wrong("schema", `${path}its format is ${JSON.stringify(format)}, ${what}.`, NUMBERS);
   }
   assertPlain(type, data, path, 1, 1n);
-  if (depth === MOST_DIMENSIONS) throw checks.wrong("schema", `${path}its lists lie too deep within each other.`);
+  if (depth === MAX_DIMENSIONS) throw checks.wrong("schema", `${path}its lists lie too deep within each other.`);
   const [inner, innerData] = [childrenOf(type, "schema", path)[0], childrenOf(data, "array", path)[0]];
   const into = `${path}items: `;
   const node = nodeOf(schemaAt(inner, "schema", into), arrayAt(innerData, "array", into), into, depth + 1);
@@ -197,7 +197,7 @@ function pairsAt(address: Address, path: string): Record<string, string> {
     return n;
   };
   const text = (length: number) => length === 0 ? "" : new TextDecoder().decode(take(length));
-  const count = number(MOST_PAIRS);
+  const count = number(MAX_PAIRS);
   return Object.fromEntries(
     Array.from({ length: count }, () => [text(number(LONGEST_VALUE)), text(number(LONGEST_VALUE))]),
   );

@@ -22,7 +22,7 @@ import type { Access } from "../core/memory/access.ts";
 import { LONGEST_NAME, Metadata } from "../core/tensors/metadata.ts";
 import { badMessage } from "./errors.ts";
 import { decimal, list, oneOf, open, record, text, whole } from "./fields.ts";
-import { LONGEST_BODY, MOST_FDS } from "./packet.ts";
+import { LONGEST_BODY, MAX_FDS } from "./packet.ts";
 
 /** The kinds of fds that carry memory: the kernel's own, or a device's, which only its drivers can open. */
 export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
@@ -58,10 +58,10 @@ export interface Description {
 
 const ACCESSES: readonly Access[] = ["read", "write", "read-write"];
 const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
-const MOST_DIMENSIONS = 32;
+const MAX_DIMENSIONS = 32;
 
 /** More are taken for a mistake. */
-const MOST_DICTIONARIES = 1024;
+const MAX_DICTIONARIES = 1024;
 
 /** The object in which a plane lies: all planes lie in one, or each in its own. */
 function objectOf({ objects }: Pick<Description, "objects">, plane: number): number {
@@ -132,7 +132,7 @@ export function descriptionIn(body: unknown): Description {
   const optional = ["device", "image", "audio", "media", "metadata"];
   const all = record(body, "body", ["memory", "access", "sync", "objects", "planes"], optional);
   oneOf(all.sync, "sync", ["done"]);
-  const objects = list(all.objects, "objects", 1, MOST_FDS).map((given, i): SentObject => {
+  const objects = list(all.objects, "objects", 1, MAX_FDS).map((given, i): SentObject => {
     const where = `objects[${i}]`;
     const object = record(given, where, ["offset", "byteLength"], ["memory"]);
     return {
@@ -150,7 +150,7 @@ export function descriptionIn(body: unknown): Description {
     ...(all.device === undefined ? {} : { device: uuidIn(all.device) }),
     access: oneOf(all.access, "access", ACCESSES),
     objects,
-    planes: list(all.planes, "planes", 1, MOST_FDS).map(planeIn),
+    planes: list(all.planes, "planes", 1, MAX_FDS).map(planeIn),
     ...(info === undefined ? {} : { info }),
     ...(all.media === undefined ? {} : { media: mediaIn(all.media) }),
     ...(all.metadata === undefined ? {} : { metadata: metadataIn(all.metadata) }),
@@ -179,7 +179,7 @@ function planeIn(given: unknown, i: number): Layout {
   const where = `planes[${i}]`;
   const plane = record(given, where, ["dtype", "shape", "strides", "byteOffset"]);
   const numbers = (name: string, least: number) =>
-    list(plane[name], `${where}.${name}`, 0, MOST_DIMENSIONS)
+    list(plane[name], `${where}.${name}`, 0, MAX_DIMENSIONS)
       .map((value, at) => whole(value, `${where}.${name}[${at}]`, least));
   const init = {
     dtype: oneOf(plane.dtype, `${where}.dtype`, DTYPES),
@@ -228,7 +228,7 @@ export function mediaIn(given: unknown): MediaFacts {
 
 export function metadataIn(given: unknown): Metadata {
   const metadata = new Metadata();
-  for (const [i, one] of list(given, "metadata", 0, MOST_DICTIONARIES).entries()) {
+  for (const [i, one] of list(given, "metadata", 0, MAX_DICTIONARIES).entries()) {
     const where = `metadata[${i}]`;
     const { name, fields } = record(one, where, ["name", "fields"]);
     const known = text(name, `${where}.name`, LONGEST_NAME);
@@ -242,7 +242,7 @@ export function metadataIn(given: unknown): Metadata {
 
 /** Recurses into arrays only: the core refuses values that are nested too deeply. */
 function valueIn(value: unknown, where: string, depth = 0): unknown {
-  if (Array.isArray(value) && depth < MOST_DIMENSIONS) {
+  if (Array.isArray(value) && depth < MAX_DIMENSIONS) {
     return value.map((each, i) => valueIn(each, `${where}[${i}]`, depth + 1));
   }
   if (typeof value !== "object" || value === null) return value;

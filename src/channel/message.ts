@@ -5,7 +5,7 @@
  */
 import { messageOf } from "../core/errors.ts";
 import { badMessage } from "./errors.ts";
-import { LONGEST_BODY, MOST_FDS } from "./packet.ts";
+import { LONGEST_BODY, MAX_FDS } from "./packet.ts";
 
 export const KINDS = { memory: 1, ring: 2, port: 3 } as const;
 
@@ -45,7 +45,7 @@ export function decoded(bytes: Uint8Array<ArrayBuffer>, fds: number): Message {
   expect("magic", MAGIC, header.getUint32(0, true));
   expect("version", VERSION, header.getUint8(4));
   const count = header.getUint16(6, true);
-  if (count > MOST_FDS) throw badMessage("fds", `expected at most ${MOST_FDS}, got ${count}.`);
+  if (count > MAX_FDS) throw badMessage("fds", `expected at most ${MAX_FDS}, got ${count}.`);
   expect("fds", count, fds);
   expect("length", bytes.length - HEADER_BYTES, header.getUint32(8, true));
   expect("reserved", 0, header.getUint32(12, true));

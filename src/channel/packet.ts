@@ -32,7 +32,7 @@ export const LONGEST_BODY = 64 * 1024;
 const LONGEST = LONGEST_BODY + 24;
 
 /** The kernel carries 253. */
-export const MOST_FDS = 64;
+export const MAX_FDS = 64;
 
 const ENDED = "The other side has ended.";
 
@@ -47,7 +47,7 @@ const FD_BYTES = Int32Array.BYTES_PER_ELEMENT;
 /** Where each part lies in the memory that libc reads and fills. One spare byte at the end shows a message that is too long. */
 const IOVEC_AT = msghdr.size;
 const CONTROL_AT = IOVEC_AT + iovec.size;
-const DATA_AT = CONTROL_AT + controlLength(MOST_FDS);
+const DATA_AT = CONTROL_AT + controlLength(MAX_FDS);
 const END = DATA_AT + LONGEST + 1;
 
 const { msg_control, msg_controllen, msg_flags } = msghdr.fields;
@@ -121,7 +121,7 @@ export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly numb
  * @throws {NativeCallError} if the connection failed.
  */
 export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "ended" {
-  describe(LONGEST + 1, controlLength(MOST_FDS));
+  describe(LONGEST + 1, controlLength(MAX_FDS));
   const count = Number(sockets().recvmsg(socket, scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
   if (count < 0) {
     const code = errno();
@@ -137,7 +137,7 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
     if ((flags & MSG_CTRUNC) !== 0) {
       throw badMessage(
         "fds",
-        `some did not arrive: there were more than ${MOST_FDS}, or this process has too many fds open.`,
+        `some did not arrive: there were more than ${MAX_FDS}, or this process has too many fds open.`,
       );
     }
     if ((flags & MSG_TRUNC) !== 0 || count > LONGEST) {

@@ -1,6 +1,6 @@
 import { ArgumentError } from "./errors.ts";
 
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 
 /** Characters that would break a message's line: control characters and Unicode's line ends. */
 // deno-lint-ignore no-control-regex -- it is about them
@@ -15,8 +15,8 @@ export function shown(value: unknown): string {
   if (typeof value === "bigint" && BigInt.asIntN(128, value) !== value) return "a bigint beyond 128 bits";
   if (typeof value === "symbol") return `Symbol(${shown(value.description ?? "")})`;
   const text = String(value);
-  const line = text.slice(0, MOST_SHOWN).toWellFormed().replaceAll(UNPRINTABLE, escaped);
-  return text.length <= MOST_SHOWN ? line : `${line}… (${text.length} characters)`;
+  const line = text.slice(0, MAX_SHOWN).toWellFormed().replaceAll(UNPRINTABLE, escaped);
+  return text.length <= MAX_SHOWN ? line : `${line}… (${text.length} characters)`;
 }
 
 /** A kind of value with its article: `a string`, `an OpenCLTensor`; `null` and `undefined` have none. */

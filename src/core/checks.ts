@@ -6,7 +6,7 @@ import type { Layout } from "./layout/layout.ts";
 import { HAS_ZERO } from "./native/text.ts";
 
 /** More items in a list are a mistake of the program. */
-const MOST_ITEMS = 65_536;
+const MAX_ITEMS = 65_536;
 
 /** No handle has more than 64 bits. V8 would work the power out at each call. */
 const BEYOND = 2n ** 64n;
@@ -39,13 +39,13 @@ export function integer(least: number, most: number): Rule {
 }
 
 /** More seconds are a mistake: they are 31 years. */
-const MOST_SECONDS = 1e9;
+const MAX_SECONDS = 1e9;
 
 /** A time in seconds. */
 export const SECONDS: Rule = (checks, value, argument) => {
   if (typeof value !== "number") throw checks.wrongKind(argument, "a number", value);
-  if (value >= 0 && value <= MOST_SECONDS) return;
-  throw checks.wrong(argument, `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(value)}.`);
+  if (value >= 0 && value <= MAX_SECONDS) return;
+  throw checks.wrong(argument, `expected seconds from 0 to ${MAX_SECONDS}, got ${literal(value)}.`);
 };
 
 /** Checks of what a program passes. Their errors name one API. */
@@ -152,7 +152,7 @@ export class Checks {
   itemsIn<T>(given: readonly T[], argument: string, expected: string = "an array"): T[] {
     if (!Array.isArray(given)) throw this.wrongKind(argument, expected, given);
     const { length } = given;
-    if (length > MOST_ITEMS) throw this.wrong(argument, `expected at most ${MOST_ITEMS} items, got ${length}.`);
+    if (length > MAX_ITEMS) throw this.wrong(argument, `expected at most ${MAX_ITEMS} items, got ${length}.`);
     const items = new Array<T>(length);
     for (let i = 0; i < length; i++) items[i] = given[i];
     return items;
@@ -164,7 +164,7 @@ export class Checks {
     if (!isList) throw this.wrongKind(argument, "an iterable, such as an array", given);
     const items: T[] = [];
     for (const item of given) { // it may never end
-      if (items.push(item) > MOST_ITEMS) throw this.wrong(argument, `${shown(given)} is longer than ${MOST_ITEMS}.`);
+      if (items.push(item) > MAX_ITEMS) throw this.wrong(argument, `${shown(given)} is longer than ${MAX_ITEMS}.`);
     }
     return items;
   }

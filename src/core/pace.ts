@@ -15,7 +15,7 @@ export const SLOW_MS = 5000;
 const MOST = 64;
 
 /** Milliseconds after which a turn is due, however few were taken: the program may work for long on each. */
-const MOST_MS = 5;
+const MAX_MS = 5;
 
 /** Where the event loop always has something to do, Deno asks for what has come by sockets once in so many turns. */
 const TURNS_TO_SOCKETS = 61;
@@ -33,7 +33,7 @@ export class Pace {
   next(): Promise<void> | undefined {
     const now = performance.now();
     this.#asked ??= now;
-    if (++this.#taken <= MOST && now - (this.#turned ??= now) < MOST_MS) return undefined;
+    if (++this.#taken <= MOST && now - (this.#turned ??= now) < MAX_MS) return undefined;
     this.#taken = 0;
     this.#turned = now;
     if (now - this.#asked < SOCKETS_MS) return nextTurn();

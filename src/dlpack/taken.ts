@@ -20,7 +20,7 @@ import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { accessTo, assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS } from "./types.ts";
+import { accessTo, assertVersion, checks, devices, elementsOf, MAX_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link fromDLPack}. */
 export interface FromDLPackOptions {
@@ -37,7 +37,7 @@ export interface FromDLPackOptions {
 const OPTIONS: Names<FromDLPackOptions> = { contexts: true, access: true, after: true, version: true };
 
 /** A copy of the bytes of other code's memory that were read last; `copy` has their addresses. */
-const view = new DataView(new ArrayBuffer(Math.max(DLManagedTensorVersioned.size, 8 * MOST_DIMENSIONS)));
+const view = new DataView(new ArrayBuffer(Math.max(DLManagedTensorVersioned.size, 8 * MAX_DIMENSIONS)));
 const bytes = new Uint8Array(view.buffer);
 const copy = { start: 0, end: 0, isHeld: false };
 
@@ -195,8 +195,8 @@ type Described = Pick<DLManagedTensor, "ndim" | "shape" | "strides" | "code" | "
 function layoutOf(given: Described): LayoutInit {
   const { ndim, lanes } = given;
   const [dtype, parts] = elementsOf(given);
-  if (ndim < 0 || ndim > MOST_DIMENSIONS) {
-    throw checks.unfit("ndim", `expected 0 to ${MOST_DIMENSIONS} dimensions, got ${ndim}.`);
+  if (ndim < 0 || ndim > MAX_DIMENSIONS) {
+    throw checks.unfit("ndim", `expected 0 to ${MAX_DIMENSIONS} dimensions, got ${ndim}.`);
   }
   if (lanes === 0) throw checks.unfit("lanes", "expected one at least.");
   const shape = numbersAt(given.shape, ndim, "shape");

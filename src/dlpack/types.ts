@@ -8,7 +8,7 @@ import { type Access, accessOf, writes } from "../core/memory/access.ts";
 
 export const checks: Checks = new Checks("dlpack");
 
-export const MOST_DIMENSIONS = 32;
+export const MAX_DIMENSIONS = 32;
 
 export function assertVersion(version: unknown): asserts version is 0 | 1 {
   if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${literal(version)}.`);

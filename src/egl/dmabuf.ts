@@ -23,7 +23,7 @@ const PLANES = [0, 1, 2, 3].map((i) =>
   )
 );
 
-const MOST_PLANES: number = PLANES.length;
+const MAX_PLANES: number = PLANES.length;
 
 const LOW = 0xffff_ffffn;
 
@@ -71,7 +71,7 @@ export function exportPicture({ context, image, format }: EglPicture): ExportedP
   const [fourcc, count] = [new Int32Array(1), new Int32Array(1)];
   const query = "eglExportDMABUFImageQueryMESA";
   check(eglExportDMABUFImageQueryMESA!(display, image, fourcc, count, null), query);
-  if (fourcc[0] !== format.pixel.fourcc || count[0] < 1 || count[0] > MOST_PLANES) {
+  if (fourcc[0] !== format.pixel.fourcc || count[0] < 1 || count[0] > MAX_PLANES) {
     const stored = `DRM format 0x${fourcc[0].toString(16)} in ${count[0]} planes`;
     throw checks.unfit(
       "source",
@@ -80,10 +80,10 @@ export function exportPicture({ context, image, format }: EglPicture): ExportedP
       query,
     );
   }
-  const modifiers = new BigUint64Array(MOST_PLANES);
+  const modifiers = new BigUint64Array(MAX_PLANES);
   check(eglExportDMABUFImageQueryMESA!(display, image, null, null, modifiers), query);
-  const fds = new Int32Array(MOST_PLANES).fill(-1);
-  const [strides, offsets] = [new Int32Array(MOST_PLANES), new Int32Array(MOST_PLANES)];
+  const fds = new Int32Array(MAX_PLANES).fill(-1);
+  const [strides, offsets] = [new Int32Array(MAX_PLANES), new Int32Array(MAX_PLANES)];
   check(eglExportDMABUFImageMESA!(display, image, fds, strides, offsets), "eglExportDMABUFImageMESA");
   const planes = Array.from({ length: count[0] }, (_, i) => (
     { fd: fds[i] < 0 ? fds[0] : fds[i], offset: offsets[i], stride: strides[i] }

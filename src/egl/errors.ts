@@ -36,7 +36,7 @@ const EGL_CODES: Codes = {
 export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 
 /** The limit of errors to read, because a lost context reports errors for ever. */
-const MOST_ERRORS = 16;
+const MAX_ERRORS = 16;
 
 /** The error of an EGL or GL code: no code belongs to both APIs. */
 export function nativeError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
@@ -56,6 +56,6 @@ export const made: Made = madeOf(check, (handle) => handle === 0n ? EGL_FALSE : 
 export function checkGl(fn: string, fields?: ErrorFields): void {
   const first = gles().glGetError();
   if (first === GL_NO_ERROR) return;
-  for (let i = 0; i < MOST_ERRORS && gles().glGetError() !== GL_NO_ERROR; i++);
+  for (let i = 0; i < MAX_ERRORS && gles().glGetError() !== GL_NO_ERROR; i++);
   throw nativeError(first, fn, fields);
 }

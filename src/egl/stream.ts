@@ -44,7 +44,7 @@ const STATES: ReadonlyMap<number, EglStreamState> = new Map([
   [names.EGL_STREAM_STATE_DISCONNECTED_KHR, "disconnected"],
 ]);
 
-const MOST_FRAMES = 64;
+const MAX_FRAMES = 64;
 
 /**
  * An `EGLStream`: frames on their way between drivers or processes. Made by `egl.stream()`; the consumer connects first.
@@ -68,8 +68,8 @@ export class EglStream extends NativeObject {
     super();
     this.base = base;
     const { fifo = 0, reuse = true } = optionsIn(given, INIT, "init");
-    if (whole(fifo, "fifo", 0) > MOST_FRAMES) {
-      throw checks.wrong("fifo", `expected at most ${MOST_FRAMES} frames, got ${fifo}.`);
+    if (whole(fifo, "fifo", 0) > MAX_FRAMES) {
+      throw checks.wrong("fifo", `expected at most ${MAX_FRAMES} frames, got ${fifo}.`);
     }
     checks.assertBoolean(reuse, "reuse");
     base.resource.assertLive();

@@ -40,7 +40,7 @@ const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
 const [GO_ON, STOPPED] = [0x30n, 0x31n];
 
 /** How many of the streams a message names. */
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** Extra surfaces for a decoder: two for the loop, and two that the program keeps. */
 const KEPT_FRAMES = 4;
@@ -48,7 +48,7 @@ const KEPT_FRAMES = 4;
 /** What to do where FFmpeg does not open a source. */
 const MEDIA = "Pass a media file that is whole, and not a playlist: what such a file names is not opened.";
 
-const LEAST_PTS = -(2n ** 63n);
+const MIN_PTS = -(2n ** 63n);
 
 /** A file that is being decoded: FFmpeg's objects, and the calls on them, which run on other threads. */
 export class Decoding {
@@ -68,8 +68,8 @@ export class Decoding {
   #codec: Address = NULL;
   #stream: OpenStream | undefined;
   /** The first wanted pts, and the least in the file. */
-  #first = LEAST_PTS;
-  #start = LEAST_PTS;
+  #first = MIN_PTS;
+  #start = MIN_PTS;
   /**
    * The target of the last seek, until its first frame shows that it went back far enough; and the next one's distance.
    */
@@ -241,9 +241,7 @@ export class Decoding {
     const found = streams[index];
     if (found?.info.type === "video" || found?.info.type === "audio") return found;
     const what = typeof stream === "number" ? `stream ${stream} of video or audio` : stream;
-    const there = streams.slice(0, MOST_NAMED).map(({ info: { index, type, codec } }) =>
-      `${index}: ${type} (${codec})`
-    );
+    const there = streams.slice(0, MAX_NAMED).map(({ info: { index, type, codec } }) => `${index}: ${type} (${codec})`);
     throw checks.wrong("stream", `the source has no ${what}. It has ${there.join(", ") || "no streams"}.`);
   }
 
@@ -306,7 +304,7 @@ export class Decoding {
   async #seekTo(pts: bigint): Promise<void> {
     this.#sought = pts;
     const { index } = this.#stream!.info;
-    const code = await coding().format.avformat_seek_file(this.#context, index, LEAST_PTS, pts, pts, 0);
+    const code = await coding().format.avformat_seek_file(this.#context, index, MIN_PTS, pts, pts, 0);
     this.calls.assertPassed(code, "avformat_seek_file");
   }
 

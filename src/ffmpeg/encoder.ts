@@ -50,11 +50,11 @@ export interface EncodeOptions extends EncodedStream {
   readonly progress?: ProgressWanted;
 }
 
-const MOST_THREADS = 1024;
+const MAX_THREADS = 1024;
 
 const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = {
   ...{ codec: TEXT, bitRate: integer(1, Number.MAX_SAFE_INTEGER) },
-  ...{ threads: integer(0, MOST_THREADS), options: true },
+  ...{ threads: integer(0, MAX_THREADS), options: true },
 };
 const NAMES: Names<EncodeOptions> = {
   ...{ ...SOUND, frameRate: true, timeBase: true },

@@ -229,8 +229,8 @@ export function videoInfoOf(given: PixelsInfo): VideoInfo {
 export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo) {
   const name = SAMPLES[format];
   if (name === undefined) throw checks.wrong("frame", `GStreamer has no sound of ${format}.`);
-  if (channels > MOST_CHANNELS) {
-    throw checks.wrong("frame", `expected at most ${MOST_CHANNELS} channels, got ${channels}.`);
+  if (channels > MAX_CHANNELS) {
+    throw checks.wrong("frame", `expected at most ${MAX_CHANNELS} channels, got ${channels}.`);
   }
   const info = structs.GstAudioInfo.blank();
   gstAudio().gst_audio_info_init(info.view);
@@ -241,7 +241,7 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
 }
 
 /** With more channels, GStreamer requires the position of each. */
-const MOST_CHANNELS = 64;
+const MAX_CHANNELS = 64;
 
 /**
  * New caps of such frames, which are the caller's.

@@ -17,7 +17,7 @@ import { Assembler, JAE, JB, JNZ, JS, JZ } from "../guard/assembler.ts";
 import type { Code } from "../guard/x86_64.ts";
 
 /** The most slots that an allocator has. */
-const MOST_SLOTS = 1024;
+const MAX_SLOTS = 1024;
 
 /** Slots begin at multiples of this at least. */
 export const ALIGN = 64;
@@ -41,7 +41,7 @@ export const CONTROL = {
 } as const;
 
 /** The bytes of an instance. */
-export const INSTANCE: number = CONTROL.slots + 8 * MOST_SLOTS;
+export const INSTANCE: number = CONTROL.slots + 8 * MAX_SLOTS;
 
 /**
  * `GstMemory *alloc(GstAllocator *self, gsize size, GstAllocationParams *params)`: a slot that only its owner refers to,

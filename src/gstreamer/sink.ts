@@ -41,17 +41,17 @@ export interface SinkOptions extends BufferOptions {
 
 /** Frames that wait, where neither the program nor the description says how many: without a bound they fill the memory. */
 export const QUEUE = 4;
-const MOST_QUEUED = 2 ** 20;
+const MAX_QUEUED = 2 ** 20;
 
 /** How many frames wait. */
-export const QUEUED = integer(1, MOST_QUEUED);
+export const QUEUED = integer(1, MAX_QUEUED);
 
 /** Rows begin at a page, at most. */
-const MOST_ALIGN = 4096;
+const MAX_ALIGN = 4096;
 
 const NAMES: Names<SinkOptions> = {
   ...{ queue: QUEUED, drop: BOOLEAN, signal: SIGNAL },
-  ...{ into: true, slots: true, rowAlign: integer(1, MOST_ALIGN), machineCode: BOOLEAN },
+  ...{ into: true, slots: true, rowAlign: integer(1, MAX_ALIGN), machineCode: BOOLEAN },
 };
 
 /** Takes options over, which each call of `sink()` may have others of. */

@@ -36,7 +36,7 @@ export interface Request {
 }
 
 /** The limit of a flag's count. */
-const MOST_RUNS = 2 ** 31 - 1;
+const MAX_RUNS = 2 ** 31 - 1;
 
 /** One request, and its line: a run is a command, and its mark is over once the runtime has called back. */
 export class Lane {
@@ -71,7 +71,7 @@ export class Lane {
     const undo = this.#undo;
     this.#free = free;
     [this.#flag, this.request, this.line] = allOrNothing("making a request", () => {
-      const flag = new NativeFlag({ name: `the end of ${name}`, count: MOST_RUNS });
+      const flag = new NativeFlag({ name: `the end of ${name}`, count: MAX_RUNS });
       undo.push(() => {
         flag.withdraw(); // no run is in flight
         flag[Symbol.dispose]();

@@ -47,7 +47,7 @@ export interface OnnxRuntimeCompile {
 
 const COMPILE: Names<OnnxRuntimeCompile> = { threads: true, providers: true };
 
-const MOST_THREADS = 1024;
+const MAX_THREADS = 1024;
 
 /**
  * ONNX Runtime on the CPU or on a CUDA GPU. The context is a target: memory of the host, or of that GPU, is mapped to it in
@@ -124,7 +124,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, Onnx
     undo: Undo,
   ): Loading<OnnxRuntimeSession> {
     const { threads, providers } = optionsIn(options, COMPILE);
-    if (threads !== undefined) checks.assertInteger(threads, "threads", 1, MOST_THREADS);
+    if (threads !== undefined) checks.assertInteger(threads, "threads", 1, MAX_THREADS);
     const names = providersIn(providers, this.on);
     const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
     const settings = resultOf("CreateSessionOptions");

@@ -7,7 +7,7 @@ import { type Layout, layout } from "../core/layout/layout.ts";
 import { Mapped } from "../core/tensors/mapped.ts";
 import { unfitError, wrong } from "./errors.ts";
 import { isContinuous } from "./extents.ts";
-import { MOST_INT } from "./type.ts";
+import { MAX_INT } from "./type.ts";
 import { int } from "./operations/values.ts";
 import { addressIn } from "./memory.ts";
 import { shapeOf } from "./shape.ts";
@@ -88,7 +88,7 @@ export function gpuMatHeader(given: GpuMatInit | GpuMatOver): Uint8Array<ArrayBu
 
 function ofParts(init: GpuMatInit): Uint8Array<ArrayBuffer> {
   const { pointer, rows: givenRows, cols: givenCols, dtype, channels = 1, step, allocator } = init;
-  const [rows, cols] = [int(givenRows, "rows", 1, MOST_INT), int(givenCols, "cols", 1, MOST_INT)];
+  const [rows, cols] = [int(givenRows, "rows", 1, MAX_INT), int(givenCols, "cols", 1, MAX_INT)];
   const depth = typeof dtype === "string" ? depthOf(dtype) : undefined;
   if (depth === undefined) throw unfitError({ argument: "dtype", problem: `a GpuMat holds ${DTYPE_NAMES}.` });
   const type = typeOf(depth, int(channels, "channels", 1, CV_CN_MAX));

@@ -1,7 +1,7 @@
 import { CV_CN_MAX, CV_MAX_DIM } from "../../ffi/opencv_core/constants.ts";
 import { type DType, sizeOf } from "../core/layout/dtype.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
-import { MOST_INT } from "./type.ts";
+import { MAX_INT } from "./type.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, dtypeIn, remedyOf, typeOf } from "./type.ts";
 
 /** How a Mat or UMat describes its elements. */
@@ -83,8 +83,8 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
   const steps = new Array<number>(sizes.length);
   let within = pixel;
   for (let i = sizes.length - 1; i >= 0; i--) {
-    if (sizes[i] > MOST_INT) {
-      return unfit(`shape[${i}]`, `expected at most ${MOST_INT}, which an int holds, got ${sizes[i]}.`);
+    if (sizes[i] > MAX_INT) {
+      return unfit(`shape[${i}]`, `expected at most ${MAX_INT}, which an int holds, got ${sizes[i]}.`);
     }
     const isLast = i === sizes.length - 1;
     const step = sizes[i] === 1 ? within : strides[i];

@@ -12,7 +12,7 @@ import {
 } from "../../ffi/opencv_core/constants.ts";
 import type { DType } from "../core/layout/dtype.ts";
 
-export const MOST_INT: number = 2 ** 31 - 1;
+export const MAX_INT: number = 2 ** 31 - 1;
 
 /** The depths of OpenCV 4, which are types of a channel. There are none for 64-bit and unsigned 32-bit integers. */
 const DEPTHS: Readonly<Partial<Record<DType, number>>> = {

@@ -5,7 +5,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { Engine, type RunOptions } from "./engine.ts";
 import type { Figures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
-import { checks, Flow, MOST_AT_A_TIME, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
+import { checks, Flow, MAX_AT_A_TIME, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
 
 /** Options of a {@link Pipeline}. */
 export interface PipelineOptions {
@@ -22,7 +22,7 @@ export interface PipelineOptions {
 }
 
 const COPY: Rule = (checks, value, argument) => void checks.nameIn(value, { never: 1, allow: 1 }, argument);
-const OPTIONS = { frames: integer(1, MOST_AT_A_TIME), copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
+const OPTIONS = { frames: integer(1, MAX_AT_A_TIME), copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
 
 /** What can follow a pipeline's source: stages, and the program's own streams of frames. */
 export type Piece = Transform | Flow | Sink | TransformStream<Frame, Frame> | WritableStream<Frame>;

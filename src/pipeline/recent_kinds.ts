@@ -1,5 +1,5 @@
 /** How many kinds of frames a stage keeps things for. */
-const MOST_KINDS = 4;
+const MAX_KINDS = 4;
 
 /** What a stage has made for the kinds of frames that it used last. To keep it for every kind would fill the memory. */
 export class RecentKinds<T> {
@@ -19,7 +19,7 @@ export class RecentKinds<T> {
   /** Makes this one, which may be new, the last used. */
   use(one: T): void {
     this.#all = [...this.#all.filter((other) => other !== one), one];
-    const ended = this.#all.slice(0, -MOST_KINDS).filter(this.#isIdle);
+    const ended = this.#all.slice(0, -MAX_KINDS).filter(this.#isIdle);
     this.#all = this.#all.filter((other) => !ended.includes(other));
     ended.forEach(this.#end);
   }

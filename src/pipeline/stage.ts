@@ -130,10 +130,10 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
 }
 
 /** The most frames that a stage has at a time. */
-export const MOST_AT_A_TIME = 1024;
+export const MAX_AT_A_TIME = 1024;
 
 const STAGE = { name: TEXT, contexts: true };
-const CONCURRENCY = integer(1, MOST_AT_A_TIME);
+const CONCURRENCY = integer(1, MAX_AT_A_TIME);
 export const SOURCE = { ...STAGE, frames: FUNCTION };
 const TRANSFORM = {
   ...{ ...STAGE, takes: true, gives: FUNCTION, allocate: FUNCTION, process: FUNCTION },

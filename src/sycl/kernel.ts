@@ -31,7 +31,7 @@ const FN = "DPCTLQueue_SubmitRange";
 const IN_GROUPS = "DPCTLQueue_SubmitNDRange";
 
 /** OpenCL's drivers count items in 32 bits. */
-const MOST_ITEMS = 2 ** 31 - 1;
+const MAX_ITEMS = 2 ** 31 - 1;
 
 /**
  * A kernel. Every run checks all arguments against their declarations.
@@ -72,7 +72,7 @@ export class SyclKernel
     const types = declared.map(({ parameter }) => parameter.type);
     super(program, launch, handle, undo, { queues: SyclQueue, types, held });
     this.#arguments = held;
-    this.#items = new Sizes(launch, "items", 1, Array(3).fill(MOST_ITEMS));
+    this.#items = new Sizes(launch, "items", 1, Array(3).fill(MAX_ITEMS));
     this.#group = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
     this.#most = most;
     this.#call = command(FN, (lane) => this.#submit(lane));

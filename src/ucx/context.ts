@@ -24,7 +24,7 @@ import { LONGEST_NOTICE } from "./ring/link.ts";
 import { UcxRings } from "./ring/rings.ts";
 import type { UcxRingsOptions } from "./ring/sockets.ts";
 import { UcxShare } from "./share.ts";
-import { isOfCuda, MOST_TENSORS, unpackTicket } from "./ticket.ts";
+import { isOfCuda, MAX_TENSORS, unpackTicket } from "./ticket.ts";
 import { UcpWorker } from "./worker.ts";
 
 /** Options of {@link UcxContext.open}. */
@@ -151,8 +151,8 @@ export class UcxContext extends NativeObject {
     checks.nameIn(access, ACCESSES, "access");
     this.resource.assertLive();
     if (!Array.isArray(tensors)) throw checks.wrongKind("tensors", "an array of tensors", tensors);
-    if (tensors.length < 1 || tensors.length > MOST_TENSORS) {
-      throw checks.wrong("tensors", `expected 1 to ${MOST_TENSORS} tensors, got ${tensors.length}.`);
+    if (tensors.length < 1 || tensors.length > MAX_TENSORS) {
+      throw checks.wrong("tensors", `expected 1 to ${MAX_TENSORS} tensors, got ${tensors.length}.`);
     }
     const placed = Array.from(tensors, (tensor: Tensor, i) => {
       const argument = `tensors[${i}]`;

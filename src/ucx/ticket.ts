@@ -47,7 +47,7 @@ interface HeaderTensor {
 const LONGEST = 65_536;
 
 /** More tensors are a mistake. */
-export const MOST_TENSORS = 4_096;
+export const MAX_TENSORS = 4_096;
 
 const KIND: EnvelopeKind<Header> = { version: 1, what: "a ticket for a samepage share", isHeader, damaged };
 
@@ -126,7 +126,7 @@ function layoutIn(given: Pick<HeaderTensor, "dtype" | "shape">): Layout {
 function isHeader(value: unknown): value is Header {
   return isObject(value) && value.kind === "ucx.share" && (value.access === "read" || value.access === "read-write") &&
     isLength(value.worker) && isList(value.tensors, isTensor) && value.tensors.length > 0 &&
-    value.tensors.length <= MOST_TENSORS;
+    value.tensors.length <= MAX_TENSORS;
 }
 
 function isTensor(value: unknown): boolean {

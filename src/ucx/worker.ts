@@ -24,7 +24,7 @@ const BUSY_MS = 2;
 const TURN_MS = 0.5;
 
 /** As many calls in a row, however fast others send. */
-const MOST_CALLS = 64;
+const MAX_CALLS = 64;
 
 /** Who asks one worker again and again asks the others each time that it has asked so often. */
 const OTHERS_EACH = 4;
@@ -113,7 +113,7 @@ export class UcpWorker {
   }
 
   /** Does what can be done at once. */
-  advance(most = MOST_CALLS): void {
+  advance(most = MAX_CALLS): void {
     for (let i = 0; i < most && ucp().ucp_worker_progress(this.handle) !== 0; i++) this.#moves++;
     for (const one of this.#advancing) one.look();
   }

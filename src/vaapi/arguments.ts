@@ -6,7 +6,7 @@ import type { Display } from "./display.ts";
 import { checks } from "./library.ts";
 
 /** The limit of surfaces in a pool: no decoder keeps more pictures. */
-const MOST_SURFACES = 256;
+const MAX_SURFACES = 256;
 
 /** Checks the picture of a surface. @throws {ArgumentError} if the driver has no such surface. */
 export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
@@ -21,8 +21,8 @@ export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
 }
 
 export function poolSizeIn(size: number): number {
-  if (Number.isInteger(size) && size >= 1 && size <= MOST_SURFACES) return size;
-  throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
+  if (Number.isInteger(size) && size >= 1 && size <= MAX_SURFACES) return size;
+  throw checks.wrong("size", `expected 1 to ${MAX_SURFACES} surfaces, got ${literal(size)}.`);
 }
 
 /** @throws {ArgumentError} for a value that is not a foreign surface's id, and for memory that was imported here. */

@@ -16,7 +16,7 @@ import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-const MOST_REGIONS = 65_536;
+const MAX_REGIONS = 65_536;
 
 type Taken = VulkanTensor | VulkanImage;
 
@@ -90,8 +90,8 @@ function pixels(
 
 function regionsOf({ length, dimensions }: Runs, begins: readonly [number, number]): Region[] {
   const count = countOf(dimensions);
-  if (count > MOST_REGIONS) {
-    throw checks.unfit("to", `${count} rows with gaps are more than the ${MOST_REGIONS} of one copy.`);
+  if (count > MAX_REGIONS) {
+    throw checks.unfit("to", `${count} rows with gaps are more than the ${MAX_REGIONS} of one copy.`);
   }
   return placesOf(begins, dimensions).map(([from, to]) => ({ from, to, length }));
 }

@@ -75,7 +75,7 @@ export function placesOf({ shape, strides }: Layout): number[] {
 }
 
 /** So often it is asked at least: where the machine stood still, time alone says nothing. */
-const LEAST_ASKED = 500;
+const MIN_ASKED = 500;
 
 /**
  * Asks again and again until the answer is yes; false where it took too long. What has to happen is given far more time
@@ -83,7 +83,7 @@ const LEAST_ASKED = 500;
  */
 export async function until(condition: () => boolean | Promise<boolean>, milliseconds = 30_000): Promise<boolean> {
   const end = performance.now() + milliseconds;
-  const least = Math.min(milliseconds, LEAST_ASKED);
+  const least = Math.min(milliseconds, MIN_ASKED);
   for (let asked = 1; !await condition(); asked++) {
     if (performance.now() > end && asked > least) return false;
     await new Promise((resolve) => setTimeout(resolve, 1));

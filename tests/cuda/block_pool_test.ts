@@ -38,7 +38,7 @@ Deno.test("block pool: size classes are powers of two, from a page on", () => {
 Deno.test("block pool: blocks are aligned, come back, and are handed out again", () => {
   const { make, freed } = fakes();
   const before = ledger.alive;
-  const pool = new BlockPool({ make, alignment: 4096, mostBytes: Infinity });
+  const pool = new BlockPool({ make, alignment: 4096, maxBytes: Infinity });
   const one = pool.take(5000);
   assertEquals([one.address! % 4096n, one.deviceAddress - one.hostAddress!, one.byteLength], [0n, 0x5000n, 5000]);
   const other = pool.take(6000);
@@ -58,7 +58,7 @@ Deno.test("block pool: blocks are aligned, come back, and are handed out again",
 Deno.test("block pool: a block whose view has escaped is dropped; one that comes back late is freed", () => {
   const { make, freed } = fakes();
   const before = ledger.alive;
-  const pool = new BlockPool({ make, alignment: 64, mostBytes: Infinity });
+  const pool = new BlockPool({ make, alignment: 64, maxBytes: Infinity });
   const [escaped, late] = [pool.take(10), pool.take(10)];
   escaped.free("escaped");
   assertEquals([pool.statistics.quarantined.blocks, pool.statistics.idle.blocks], [1, 0]);
@@ -70,7 +70,7 @@ Deno.test("block pool: a block whose view has escaped is dropped; one that comes
 
 Deno.test("block pool: idle blocks of other sizes make room; what is handed out does not", () => {
   const { make, freed } = fakes();
-  const pool = new BlockPool({ make, alignment: 64, mostBytes: 20_000 });
+  const pool = new BlockPool({ make, alignment: 64, maxBytes: 20_000 });
   pool.take(4096).free("unused");
   pool.take(4096).free("unused");
   const large = pool.take(16_000);
@@ -84,7 +84,7 @@ Deno.test("block pool: idle blocks of other sizes make room; what is handed out 
 Deno.test("block pool: where no block can be made, it is as it was", () => {
   const { make } = fakes(1);
   const before = ledger.alive;
-  const pool = new BlockPool({ make, alignment: 64, mostBytes: Infinity });
+  const pool = new BlockPool({ make, alignment: 64, maxBytes: Infinity });
   const one = pool.take(1);
   const { statistics } = pool;
   assertThrows(() => pool.take(1), Error, "no more");
@@ -125,7 +125,7 @@ gpuTest(
       for (const wrong of [{ byteLength: 0 }, { byteLength: 1, alignment: 3 }, { byteLength: 1, count: -1 }]) {
         assertThrows(() => cuda.pinned.pool(wrong), LayoutError);
       }
-      using pool = cuda.pinned.pool({ byteLength: 4096, mostBytes: 3 * 4096 });
+      using pool = cuda.pinned.pool({ byteLength: 4096, maxBytes: 3 * 4096 });
       const tensor = pool.take({ shape: [4096], dtype: "u8" });
       // Work behind which it comes back, without blocking.
       using held = new Held(cuda);

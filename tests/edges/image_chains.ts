@@ -97,7 +97,7 @@ type Channels = keyof typeof ORDERS;
 
 type ImageTarget = ReturnType<OpenCLContext["image"]>;
 
-const MOST_DEPTH = 4;
+const MAX_DEPTH = 4;
 
 /** What chains have done. */
 export interface Counts {
@@ -205,7 +205,7 @@ class Chain {
       if (mapped instanceof OpenCLImage || mapped instanceof VulkanImage) {
         ways.push(() => this.#slice(node, mapped, depth));
       }
-      await (depth < MOST_DEPTH ? this.#pick(ways)() : ways[0]());
+      await (depth < MAX_DEPTH ? this.#pick(ways)() : ways[0]());
     }
   }
 

@@ -33,7 +33,7 @@ export const TYPES = ["unsigned char*", "const unsigned char*", "unsigned long l
 export const LAUNCH = { groups: [SIZE / 256], groupSize: [256] } as const;
 
 /** More sweeps than it takes until every call had its turn. */
-const MOST_SWEEPS = 8;
+const MAX_SWEEPS = 8;
 
 /** Work that could not be asked about is asked again, and nothing is said of it. */
 const ASKED_AGAIN: readonly string[] = ["cudart.cudaEventRecord", "cudart.cudaEventQuery"];
@@ -52,7 +52,7 @@ export async function swept(
   const faults: Fault[] = [];
   const missing = () => calls.filter((call) => !faults.some((fault) => fault.call === call));
   // Waiting takes some calls more in one run than in another, so that what comes after it may be missed.
-  for (let i = 0; i < MOST_SWEEPS && (i === 0 || missing().length > 0); i++) {
+  for (let i = 0; i < MAX_SWEEPS && (i === 0 || missing().length > 0); i++) {
     faults.push(
       ...await sweep(operation, async () => {
         await intact();

@@ -123,7 +123,7 @@ export function endReallocated(mapped: Disposable): void {
 }
 
 /** More sweeps than it takes until every call had its turn. */
-const MOST_SWEEPS = 8;
+const MAX_SWEEPS = 8;
 
 /**
  * Sweeps until these are among the calls that failed: waiting takes some calls more in one run than in another, so that
@@ -131,7 +131,7 @@ const MOST_SWEEPS = 8;
  */
 export async function sweepFor(calls: readonly string[], operation: () => unknown, intact: () => unknown) {
   const failed = new Set<string>();
-  for (let i = 0; i < MOST_SWEEPS && !calls.every((call) => failed.has(call)); i++) {
+  for (let i = 0; i < MAX_SWEEPS && !calls.every((call) => failed.has(call)); i++) {
     for (const { call } of await sweep(operation, intact)) failed.add(call);
   }
   assertEquals(calls.filter((call) => !failed.has(call)), [], `not among ${[...failed].join(", ")}`);

@@ -57,7 +57,7 @@ const faults: string[] = [];
 const calls = new Map<string, number>();
 
 /** Calls of a method before which wrong values are passed: the first may be without its options. */
-const MOST_CALLS = 5;
+const MAX_CALLS = 5;
 
 /** What came of them since this was last asked for. */
 export function wrong(): Wrong {
@@ -79,7 +79,7 @@ export function tryWrong(
   args: readonly unknown[],
 ): () => void {
   const before = calls.get(name) ?? 0;
-  if (before === MOST_CALLS || isExempt(name)) return () => {};
+  if (before === MAX_CALLS || isExempt(name)) return () => {};
   calls.set(name, before + 1);
   const misnamed: string[] = [];
   const judge = ({ path, value }: Case, error: unknown) => {

@@ -6,9 +6,9 @@ import { openOnnxRuntime, test } from "./open.ts";
 const MB = 1 << 20;
 
 /** This process does not grow by so many bytes once something was done so often, beyond what the first times take. */
-async function assertFlatOver(times: number, mostBytes: number, action: () => unknown): Promise<void> {
+async function assertFlatOver(times: number, maxBytes: number, action: () => unknown): Promise<void> {
   for (let i = 0; i < times / 4; i++) await action();
-  await assertFlat(mostBytes, async () => {
+  await assertFlat(maxBytes, async () => {
     for (let i = 0; i < times; i++) await action();
   });
 }

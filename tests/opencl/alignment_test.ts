@@ -14,7 +14,7 @@ const MAIN = new URL("alignment/main.ts", import.meta.url).pathname;
 const CONFIG = new URL("../../deno.json", import.meta.url).pathname;
 
 /** How often a kind begins again behind the row that ended the process. */
-const MOST_CRASHES = 5;
+const MAX_CRASHES = 5;
 
 /** What one process came to. */
 interface Sweep {
@@ -48,7 +48,7 @@ async function sweep(kind: string, platform: string, first: number): Promise<Swe
 async function assertAligned(kind: string, platform: string): Promise<number> {
   const failed: string[] = [];
   let first = 0;
-  for (let crashes = 0; crashes < MOST_CRASHES; crashes++) {
+  for (let crashes = 0; crashes < MAX_CRASHES; crashes++) {
     const { rows, at, last, wrong, how } = await sweep(kind, platform, first);
     failed.push(...wrong);
     if (rows !== undefined) {

@@ -9,7 +9,7 @@ const MAPS = 100_000;
 const WARM_UP = 5_000;
 
 /** More growth than this over all maps is not noise (one step of 8 MB is): it would be 160 bytes a map. */
-const MOST_GROWTH = 16_000_000;
+const MAX_GROWTH = 16_000_000;
 
 function resident(): number {
   return Deno.memoryUsage().rss;
@@ -19,7 +19,7 @@ function assertFlat(before: { rss: number; fds: number; alive: unknown }): void 
   assertOpenFds(before.fds);
   assertEquals(ledger.alive, before.alive);
   const growth = resident() - before.rss;
-  assert(growth < MOST_GROWTH, `${MAPS} maps have left ${growth} bytes`);
+  assert(growth < MAX_GROWTH, `${MAPS} maps have left ${growth} bytes`);
 }
 
 testEach("100,000 maps in one synchronous loop leave nothing", async (platform) => {

@@ -111,13 +111,13 @@ Deno.test("rooms: no files load each other in a circle", () => {
 });
 
 /** The most files in a circle of imports, types included. */
-const MOST_IN_A_CIRCLE = 12;
+const MAX_IN_A_CIRCLE = 12;
 
 Deno.test("rooms: no circle of imports, types included, is larger than it may be", () => {
   // An edge sees its whole context, which loads it: no part of the context knows an edge. The contract has no code, and
   // names every part of the core as a type.
   const counted = imports.filter(({ from, typeOnly }) => !typeOnly || !/\/edges\/|\/contract\.ts$/.test(from));
-  assertEquals(circlesOf(counted).filter((files) => files.length > MOST_IN_A_CIRCLE), []);
+  assertEquals(circlesOf(counted).filter((files) => files.length > MAX_IN_A_CIRCLE), []);
 });
 
 Deno.test("rooms: in an API's room, only its mod.ts loads the class of its context", () => {

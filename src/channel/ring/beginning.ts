@@ -9,7 +9,7 @@ import { oneOf, record, whole } from "../fields.ts";
 import { decoded, encoded, jsonIn, KINDS } from "../message.ts";
 import { FORMAT, type WhenFull } from "./notice.ts";
 
-export const MOST_FRAMES = 1024;
+export const MAX_FRAMES = 1024;
 
 export interface Beginning {
   readonly count: number;
@@ -33,6 +33,6 @@ export function beginningIn(bytes: Uint8Array<ArrayBuffer>, fds: number): Beginn
     throw badMessage("notices", `${what} Writer and reader need the same version of samepage.`);
   }
   const count = whole(frames, "frames", 1);
-  if (count > MOST_FRAMES) throw badMessage("frames", `expected at most ${MOST_FRAMES}, got ${count}.`);
+  if (count > MAX_FRAMES) throw badMessage("frames", `expected at most ${MAX_FRAMES}, got ${count}.`);
   return { count, whenFull: oneOf(whenFull, "whenFull", ["wait", "drop-oldest"]) };
 }

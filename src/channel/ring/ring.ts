@@ -6,7 +6,7 @@ import { Tensor } from "../../core/tensors/tensor.ts";
 import { type ChannelOptions, checks, readerOptions, signalIn, type SignalOptions } from "../options.ts";
 import { connectAs, listen } from "../server.ts";
 import type { WhenFull } from "./notice.ts";
-import { MOST_FRAMES } from "./beginning.ts";
+import { MAX_FRAMES } from "./beginning.ts";
 import { doorOf, joined } from "./by_fd.ts";
 import { RingReader } from "./reader.ts";
 import { RingWriter } from "./writer.ts";
@@ -112,8 +112,8 @@ export interface RingParts<T extends Tensor | Frame> {
 function framesIn<T extends Tensor | Frame>(given: readonly T[]): readonly T[] {
   if (!Array.isArray(given)) throw checks.wrongKind("frames", "an array of frames", given);
   const frames = checks.itemsIn<T>(given, "frames");
-  if (frames.length < 2 || frames.length > MOST_FRAMES) {
-    throw checks.wrong("frames", `expected 2 to ${MOST_FRAMES} frames, got ${frames.length}.`);
+  if (frames.length < 2 || frames.length > MAX_FRAMES) {
+    throw checks.wrong("frames", `expected 2 to ${MAX_FRAMES} frames, got ${frames.length}.`);
   }
   const expected = propertiesOf(checkedFrame(frames[0], 0));
   for (const [i, frame] of frames.entries()) {

@@ -58,11 +58,11 @@ export function boxOf({ length, dimensions }: Runs, most: 2 | 3, { api, fn, argu
 }
 
 /** The most commands of one transfer: enough for the rows of any image, too few for its single elements. */
-const MOST_COMMANDS = 16_384;
+const MAX_COMMANDS = 16_384;
 
 /** Throws if rows with gaps between them, each of which takes a command, are too many. */
 export function assertFew(rows: number, name: string, about: { api: string; argument: string; fn?: string }): void {
-  if (rows <= MOST_COMMANDS) return;
-  const what = `each of the ${rows} rows of ${name} takes a command, because of the gaps: more than ${MOST_COMMANDS}.`;
+  if (rows <= MAX_COMMANDS) return;
+  const what = `each of the ${rows} rows of ${name} takes a command, because of the gaps: more than ${MAX_COMMANDS}.`;
   throw new LayoutError(`${about.argument}: ${what}`, { ...about, hint: "Transfer it in parts: slice(region(…))." });
 }

@@ -82,7 +82,7 @@ export class Passage implements Gate {
 const POLL_MS = 0.05;
 
 /** Native waits in flight at a time: each holds a thread of Deno's pool of 32, which file reads need too. */
-const MOST_IN_FLIGHT = 4;
+const MAX_IN_FLIGHT = 4;
 
 let inFlight = 0;
 
@@ -187,7 +187,7 @@ export class Fence extends Printed implements PromiseLike<void> {
     if (this.#poll()) return;
     while (true) {
       if (this.line.driver.lines.takesThread === false) await this.line.waitElsewhere(this.mark);
-      else if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
+      else if (inFlight < MAX_IN_FLIGHT) await this.#waitInFlight();
       if (this.reached()) return;
       await sleep(1); // so that other waits have their turn
     }

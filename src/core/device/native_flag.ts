@@ -23,7 +23,7 @@ import { polledFence, type PolledWork } from "./foreign_work.ts";
 
 const KIND = "native.flag";
 
-const MOST_CALLS = 2 ** 31 - 1;
+const MAX_CALLS = 2 ** 31 - 1;
 
 const STRUCT = 128;
 const LONGEST = 4096;
@@ -253,7 +253,7 @@ export class NativeFlag extends Printed implements Disposable {
       throw checks.wrongKind("deadlock", "a function", deadlock);
     }
     const { takesStruct } = CALLBACKS[by];
-    assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
+    assertRange(count, "count", MAX_CALLS, takesStruct && "sigemptyset is called once.");
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
     const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, deadlock);

@@ -10,7 +10,7 @@ import { encoded } from "../layout/numbers.ts";
 export type FillValue = number | bigint | readonly number[] | readonly bigint[] | ArrayBufferView;
 
 /** The longest pattern, in bytes: OpenCL's double16. A length is a power of two. */
-const MOST_BYTES = 128;
+const MAX_BYTES = 128;
 
 /** A copy of a pattern's bytes. @throws {ArgumentError} if its kind, size or range is wrong. */
 export function patternIn(value: FillValue, dtype: DType, checks: Checks): Uint8Array<ArrayBuffer> {
@@ -18,8 +18,8 @@ export function patternIn(value: FillValue, dtype: DType, checks: Checks): Uint8
   const bytes = bytesIn(value, wrong)?.slice() ??
     encoded(Array.isArray(value) ? checks.itemsIn<unknown>(value, "value") : [value], dtype, wrong);
   const { length } = bytes;
-  if (length >= 1 && length <= MOST_BYTES && Number.isInteger(Math.log2(length))) return bytes;
-  throw wrong(`expected 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES} bytes, got ${length}.`);
+  if (length >= 1 && length <= MAX_BYTES && Number.isInteger(Math.log2(length))) return bytes;
+  throw wrong(`expected 1, 2, 4, 8, 16, 32, 64 or ${MAX_BYTES} bytes, got ${length}.`);
 }
 
 /** Throws unless a row is so many whole patterns. */

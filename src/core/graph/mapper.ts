@@ -191,15 +191,15 @@ export function whyHostReads(waits: readonly Fence[]): string | undefined {
   return waits.length === 0 ? undefined : `it uses the bytes itself, once the work of ${linesInWords(waits)} is over`;
 }
 
-const MOST_LINES = 3;
+const MAX_LINES = 3;
 
 /** The lines of these fences. Those behind a promise are marked: a host that blocks never sees it settle. */
 export function linesInWords(fences: readonly Fence[]): string {
   const names = new Map(fences.map(({ line, mark }) => [line.name, line.gatesAt(mark) !== undefined]));
   const named = Array.from(names, ([name, gated]) => gated ? `${name} (behind a promise: settle that first)` : name);
-  return named.length <= MOST_LINES
+  return named.length <= MAX_LINES
     ? named.join(" and ")
-    : `${named.slice(0, MOST_LINES).join(", ")} and ${named.length - MOST_LINES} others`;
+    : `${named.slice(0, MAX_LINES).join(", ")} and ${named.length - MAX_LINES} others`;
 }
 
 /** An alias if that was proven; otherwise the driver moves the bytes. `waitReason`: why the host has to wait first. */

@@ -72,7 +72,7 @@ const FREE: Figures = [0, 0, 0, 0];
 const NONE: readonly Refusal[] = [];
 
 /** The most descriptions followed at one target; only a mapper whose probes never repeat themselves makes more. */
-const MOST_DESCRIPTIONS = 64;
+const MAX_DESCRIPTIONS = 64;
 
 interface Asked {
   readonly edge: Edge;
@@ -118,7 +118,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
     }
     const key = reached.steps.length === 0 ? "" : keyOf(reached, ids); // the start has one description
     const met = closed.get(reached.at.target) ?? new Set();
-    if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
+    if (met.has(key) || met.size === MAX_DESCRIPTIONS) continue;
     closed.set(reached.at.target, met.add(key));
     for (const edge of edges.from(reached.at.target.kind)) {
       const { mapper, to, place } = edge;

@@ -327,7 +327,7 @@ export type PixelsInfo = ImageInfo | PictureInfo;
 /** What a frame is. */
 export type FrameInfo = ImageInfo | PictureInfo | AudioInfo | TableInfo;
 
-const MOST_PLANES = 64;
+const MAX_PLANES = 64;
 
 /** What {@link imageInfo} needs to know. */
 export interface ImageInit {
@@ -433,8 +433,8 @@ export function frameInfo(given: FrameInfo): FrameInfo {
   assertDType(info.format, "format");
   whole(info.sampleRate, "sampleRate", 1);
   whole(info.samples, "samples", 1);
-  if (whole(info.channels, "channels", 1) > MOST_PLANES && info.layout === "planar") {
-    throw new LayoutError(`channels: expected at most ${MOST_PLANES} planes, got ${info.channels}.`, {
+  if (whole(info.channels, "channels", 1) > MAX_PLANES && info.layout === "planar") {
+    throw new LayoutError(`channels: expected at most ${MAX_PLANES} planes, got ${info.channels}.`, {
       api: "core",
       argument: "channels",
     });
@@ -446,8 +446,8 @@ const PLANE: Names<PicturePlane> = { dtype: true, elements: true, step: true, ro
 
 function picture(info: PictureInfo): PictureInfo {
   const { format, planes: given, width, height } = info;
-  if (typeof format !== "string" || !Array.isArray(given) || given.length > MOST_PLANES) {
-    const what = `info: expected the name of a format, and at most ${MOST_PLANES} planes.`;
+  if (typeof format !== "string" || !Array.isArray(given) || given.length > MAX_PLANES) {
+    const what = `info: expected the name of a format, and at most ${MAX_PLANES} planes.`;
     throw new LayoutError(what, { api: "core", argument: "info" });
   }
   whole(width, "width", 1);
@@ -468,8 +468,8 @@ function table(info: TableInfo): TableInfo {
   const { format, rows, columns: given } = info;
   if (typeof format !== "string") throw unexpected("format", "a string", format);
   if (!Array.isArray(given)) throw unexpected("columns", "an array of columns", given);
-  if (given.length > MOST_PLANES) {
-    const what = `columns: expected at most ${MOST_PLANES}, got ${given.length}.`;
+  if (given.length > MAX_PLANES) {
+    const what = `columns: expected at most ${MAX_PLANES}, got ${given.length}.`;
     throw new LayoutError(what, { api: "core", argument: "columns" });
   }
   whole(rows, "rows", 1);

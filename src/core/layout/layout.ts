@@ -40,7 +40,7 @@ export const LAYOUT_NAMES: Names<LayoutInit & Layout> = {
   byteLength: true,
 };
 
-const MOST_DIMENSIONS = 32;
+const MAX_DIMENSIONS = 32;
 
 /**
  * Checks a layout and fills in what was left out. The result is frozen.
@@ -88,13 +88,13 @@ export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): L
 
 /** Freezing a layout takes longer than all the rest, and programs ask for the same few again and again. */
 const lately: Layout[] = [];
-const MOST_LATELY = 4;
+const MAX_LATELY = 4;
 
 function frozen<D extends DType>(at: Layout<D>): Layout<D> {
   for (const one of lately) if (isSame(one, at)) return one as Layout<D>;
   const made = Object.freeze({ ...at, shape: Object.freeze(at.shape), strides: Object.freeze(at.strides) });
   lately.unshift(made);
-  if (lately.length > MOST_LATELY) lately.pop();
+  if (lately.length > MAX_LATELY) lately.pop();
   return made;
 }
 
@@ -205,7 +205,7 @@ export function powerOfTwo(value: unknown, argument: string): number {
 function wholes(given: unknown, argument: string, least: number): number[] {
   if (!Array.isArray(given)) throw bad(argument, `expected an array of whole numbers, got ${literal(given)}.`);
   const { length } = given;
-  if (length > MOST_DIMENSIONS) throw bad(argument, `expected at most ${MOST_DIMENSIONS} dimensions, got ${length}.`);
+  if (length > MAX_DIMENSIONS) throw bad(argument, `expected at most ${MAX_DIMENSIONS} dimensions, got ${length}.`);
   const copy = new Array<number>(length);
   for (let i = 0; i < length; i++) copy[i] = whole(given[i], `${argument}[${i}]`, least);
   return copy;

@@ -6,7 +6,7 @@ import { environmentInWords } from "../native/library.ts";
 /** Its value is 1 where a program wants to know. */
 const VARIABLE = "SAMEPAGE_TRACE_FORGOTTEN";
 
-const MOST_CALLS = 50;
+const MAX_CALLS = 50;
 
 /** What stands for the calls where the program has its own form of stacks. */
 const NO_TEXT = "    (unknown: Error.prepareStackTrace of this program returns no text)";
@@ -49,7 +49,7 @@ export function originInWords(origin: string | undefined): string {
 function callsOfProgram(): string {
   const { stackTraceLimit } = Error;
   try {
-    Reflect.set(Error, "stackTraceLimit", MOST_CALLS);
+    Reflect.set(Error, "stackTraceLimit", MAX_CALLS);
     const { stack } = new Error(); // as text: V8's own form of a stack keeps the objects alive whose methods it shows
     if (typeof stack !== "string") return NO_TEXT;
     const own = new URL("../../../", import.meta.url).href; // where samepage's own modules are

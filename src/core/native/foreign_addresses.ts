@@ -81,12 +81,12 @@ function inGiB(byteLength: number): string {
 }
 
 /** The most ranges that one process_vm_readv takes (IOV_MAX). */
-const MOST_RANGES = 1024;
+const MAX_RANGES = 1024;
 
 /** Where the bytes go, one of each page, and the two lists of ranges. */
-const landing = new FixedStruct(MOST_RANGES);
+const landing = new FixedStruct(MAX_RANGES);
 const local = new DataView(new ArrayBuffer(iovec.size));
-const remote = new DataView(new ArrayBuffer(iovec.size * MOST_RANGES));
+const remote = new DataView(new ArrayBuffer(iovec.size * MAX_RANGES));
 
 /**
  * Reads a byte of every page of a range through the kernel, which returns EFAULT where a direct read would end the
@@ -131,7 +131,7 @@ export function assertOccupied(
 /** The number of the first page that cannot be read; `pages` if all can be, or the kernel does not say. */
 function firstUnreadable(address: Address, first: bigint, pages: number): number {
   for (let done = 0; done < pages;) {
-    const count = Math.min(MOST_RANGES, pages - done);
+    const count = Math.min(MAX_RANGES, pages - done);
     for (let i = 0; i < count; i++) {
       const page = first + BigInt(PAGE) * BigInt(done + i);
       writeIovec(remote, i * iovec.size, { iov_base: (page < address ? address : page) as Address, iov_len: 1n });

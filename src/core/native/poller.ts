@@ -38,7 +38,7 @@ const INTEREST: Readonly<Record<Readiness, number>> = { read: EPOLLIN, write: EP
 /** `struct epoll_event`, which is packed on x86-64 only: its size, and where its data begins. */
 const EVENT = Deno.build.arch === "x86_64" ? { size: 12, data: 4 } : { size: 16, data: 8 };
 
-const MOST_EVENTS = 64;
+const MAX_EVENTS = 64;
 
 /** Closed fds are looked for after it: epoll does not report them. A terminated Worker's thread stays as long. */
 const LONGEST_MS = 500;
@@ -164,7 +164,7 @@ class Poller {
   async #run(): Promise<void> {
     for (let checked = performance.now();;) {
       const longest = this.#waiters.size > 0 ? LONGEST_MS : LINGER_MS;
-      const count = await libc().epoll_wait(this.#epoll, this.#events, MOST_EVENTS, longest);
+      const count = await libc().epoll_wait(this.#epoll, this.#events, MAX_EVENTS, longest);
       for (let i = 0; i < count; i++) this.#dispatch(i * EVENT.size);
       if (count > 0 && performance.now() < checked + LONGEST_MS) continue;
       if (this.#waiters.size === 0) break;

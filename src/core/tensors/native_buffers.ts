@@ -32,7 +32,7 @@ export interface BufferOptions<T extends Tensor = Tensor> {
   readonly slots?: number;
 }
 
-const MOST_SLOTS = 1024;
+const MAX_SLOTS = 1024;
 
 /** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
 const SLOTS = 24;
@@ -40,7 +40,7 @@ const SLOTS = 24;
 /** Checks these options. Returns how many buffers there are. */
 export function slotsIn({ into, slots: given }: BufferOptions, checks: Checks): number {
   const slots = given === undefined ? SLOTS : given;
-  checks.assertInteger(slots, "slots", 1, MOST_SLOTS);
+  checks.assertInteger(slots, "slots", 1, MAX_SLOTS);
   if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
     throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
   }

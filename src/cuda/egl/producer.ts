@@ -38,7 +38,7 @@ const RETURN = "cudaEGLStreamProducerReturnFrame";
 
 const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
 
-const MOST_FRAMES = 64;
+const MAX_FRAMES = 64;
 
 /**
  * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream for reading until the consumer has
@@ -175,7 +175,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   }
 
   #hasRoom(consumed: number): boolean {
-    return this.#lent.size < MOST_FRAMES && this.ends.hasRoom(this.eglStream.fifo, consumed);
+    return this.#lent.size < MAX_FRAMES && this.ends.hasRoom(this.eglStream.fifo, consumed);
   }
 
   /**

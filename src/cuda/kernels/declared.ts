@@ -16,7 +16,7 @@ import { elementOf } from "./types.ts";
 export type ParameterType = string | { readonly bytes: number };
 
 /** The limit of bytes for all parameters of a kernel (the CUDA C++ programming guide: 32,764 from sm_70 on). */
-export const MOST_PARAMETER_BYTES = 32_764;
+export const MAX_PARAMETER_BYTES = 32_764;
 
 const POINTER = /^(const )?(.+?)( const)? ?\*$/;
 
@@ -65,8 +65,8 @@ export function parametersIn(declared: readonly ParameterType[], kernel: string)
   const types = checks.itemsIn(declared, "parameters", "an array of types");
   const parameters = types.map((type, i) => declaredAs(type, kernel, i));
   const bytes = parameters.reduce((sum, { info }) => sum + info.size, 0);
-  if (bytes <= MOST_PARAMETER_BYTES) return parameters;
-  throw checks.wrong("parameters", `${bytes} bytes are more than the ${MOST_PARAMETER_BYTES} that a kernel can take.`);
+  if (bytes <= MAX_PARAMETER_BYTES) return parameters;
+  throw checks.wrong("parameters", `${bytes} bytes are more than the ${MAX_PARAMETER_BYTES} that a kernel can take.`);
 }
 
 function declaredAs(given: unknown, kernel: string, index: number): Declared {
@@ -79,10 +79,10 @@ function declaredAs(given: unknown, kernel: string, index: number): Declared {
 function struct(given: unknown, place: (type: string) => ParameterPlace, argument: string): Parameter {
   if (typeof given !== "object" || given === null) throw checks.wrongKind(argument, "a type", given);
   const { bytes } = given as { readonly bytes: number };
-  if (Number.isInteger(bytes) && bytes > 0 && bytes <= MOST_PARAMETER_BYTES) {
+  if (Number.isInteger(bytes) && bytes > 0 && bytes <= MAX_PARAMETER_BYTES) {
     return new ValueParameter(place(`${bytes} bytes`), bytes);
   }
-  const expected = `expected a whole number from 1 to ${MOST_PARAMETER_BYTES}`;
+  const expected = `expected a whole number from 1 to ${MAX_PARAMETER_BYTES}`;
   throw checks.wrong(`${argument}.bytes`, `${expected}, got ${shown(bytes)}.`);
 }
 

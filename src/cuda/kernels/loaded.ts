@@ -10,7 +10,7 @@ import { check, checkDriver, checkRelease } from "../errors.ts";
 import { cudaDriver, cudart, newerDriver, newerRuntime } from "../library.ts";
 import { owned } from "../primary_context.ts";
 import type { Code } from "./code.ts";
-import { MOST_PARAMETER_BYTES } from "./declared.ts";
+import { MAX_PARAMETER_BYTES } from "./declared.ts";
 import { JitLog } from "./jit_log.ts";
 
 export class LoadedCode {
@@ -87,7 +87,7 @@ export class LoadedCode {
     const [offset, size] = [new BigUint64Array(1), new BigUint64Array(1)];
     return this.compiled(() => {
       const sizes: number[] = [];
-      for (let i = 0n; i < MOST_PARAMETER_BYTES; i++) {
+      for (let i = 0n; i < MAX_PARAMETER_BYTES; i++) {
         const code = ask(kernel as bigint as CUkernel, i, offset, size);
         if (code === CUDA_ERROR_INVALID_VALUE) break; // after the last parameter
         checkDriver(code, "cuKernelGetParamInfo");

@@ -29,7 +29,7 @@ export interface BlockPoolStatistics {
 export interface BlockPoolOptions {
   readonly make: (byteLength: number) => CudaBlock;
   readonly alignment: number;
-  readonly mostBytes: number;
+  readonly maxBytes: number;
 }
 
 /** The smallest block: a page. */
@@ -94,14 +94,14 @@ export class BlockPool {
   }
 
   #make(size: number): CudaBlock {
-    const { make, mostBytes } = this.#options;
+    const { make, maxBytes } = this.#options;
     const byteLength = this.bytesOf(size);
     const { lent, idle } = this.#counts;
-    if (lent.bytes + idle.bytes + byteLength > mostBytes) this.trim();
-    if (lent.bytes + byteLength > mostBytes) {
-      throw new AccessError(`The pool may hold ${mostBytes} bytes, and ${lent.bytes} are in use.`, {
+    if (lent.bytes + idle.bytes + byteLength > maxBytes) this.trim();
+    if (lent.bytes + byteLength > maxBytes) {
+      throw new AccessError(`The pool may hold ${maxBytes} bytes, and ${lent.bytes} are in use.`, {
         api: "cuda",
-        argument: "mostBytes",
+        argument: "maxBytes",
         hint: "Dispose some of its tensors, or make the pool larger.",
       });
     }

@@ -46,7 +46,7 @@ const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: num
 };
 
 /** Room for more processors than a machine has. */
-const MOST_PROCESSORS = 65;
+const MAX_PROCESSORS = 65;
 
 export function locationOf(place: CudaPrimaryContext | "host"): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(CUmemLocation.size);
@@ -87,7 +87,7 @@ export function hintsOn(context: CudaPrimaryContext, { address, layout: { byteLe
   return {
     readMostly: hintOf(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, 1)[0] === 1,
     preferredLocation: processor(hintOf(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, 1)[0]),
-    accessedBy: hintOf(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, MOST_PROCESSORS)
+    accessedBy: hintOf(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, MAX_PROCESSORS)
       .flatMap((number) => processor(number) ?? []),
     lastPrefetch: processor(hintOf(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, 1)[0]),
   };

@@ -19,14 +19,14 @@ export interface PinnedPoolOptions extends PinnedFlags {
   /** The alignment of all tensors in bytes, a power of two; 256 by default. */
   readonly alignment?: number;
   /** The limit of the pool in bytes, blocks in use included; none by default. A block takes its power of two and `alignment`. */
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
 }
 
 const OPTIONS: Names<PinnedPoolOptions> = {
   byteLength: true,
   count: true,
   alignment: true,
-  mostBytes: true,
+  maxBytes: true,
   portable: true,
   mapped: true,
   writeCombined: true,
@@ -50,20 +50,20 @@ export class CudaPinnedPool extends NativeObject {
   constructor(pinned: CudaPinned, options: PinnedPoolOptions) {
     super();
     const given = optionsIn(options, OPTIONS);
-    const { byteLength, count = 1, alignment = 256, mostBytes = Number.MAX_SAFE_INTEGER } = given;
+    const { byteLength, count = 1, alignment = 256, maxBytes = Number.MAX_SAFE_INTEGER } = given;
     const flags = pinnedFlags(given);
     whole(byteLength, "byteLength", 1);
     whole(count, "count", 0);
     powerOfTwo(alignment, "alignment");
-    whole(mostBytes, "mostBytes", 1);
+    whole(maxBytes, "maxBytes", 1);
     const { context } = pinned;
     context.resource.assertLive();
     this.#pinned = pinned;
     const make = (bytes: number) => pinnedBlock(context, bytes, flags);
-    const blocks = this.#blocks = new BlockPool({ make, alignment, mostBytes });
+    const blocks = this.#blocks = new BlockPool({ make, alignment, maxBytes });
     const needed = count * blocks.bytesOf(byteLength);
-    if (needed > mostBytes) {
-      throw checks.wrong("mostBytes", `${count} blocks take ${needed} bytes, more than ${mostBytes}.`);
+    if (needed > maxBytes) {
+      throw checks.wrong("maxBytes", `${count} blocks take ${needed} bytes, more than ${maxBytes}.`);
     }
     try {
       for (let i = 0; i < count; i++) blocks.prepare(byteLength);
@@ -85,7 +85,7 @@ export class CudaPinnedPool extends NativeObject {
    * Takes a tensor of pinned memory, with the bytes of the last one still in it. Its dispose returns the block.
    *
    * @throws {LayoutError} for a wrong shape, dtype or stride.
-   * @throws {AccessError} if the pool would hold more than `mostBytes`.
+   * @throws {AccessError} if the pool would hold more than `maxBytes`.
    * @throws {NativeCallError} if CUDA cannot make a block that is needed.
    *
    * @example

@@ -42,12 +42,12 @@ export function installedDrivers(loaded: readonly DriverReport[], folder: string
   }));
 }
 
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 function vendorFiles(folder: string): { readonly icd: string; readonly library: string }[] {
   try {
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.endsWith(".icd"));
-    const textOf = (icd: string) => new TextDecoder().decode(readRegularFile(`${folder}/${icd}`, MOST_BYTES)).trim();
+    const textOf = (icd: string) => new TextDecoder().decode(readRegularFile(`${folder}/${icd}`, MAX_BYTES)).trim();
     return names.sort().map((icd) => ({ icd, library: textOf(icd) }));
   } catch {
     return []; // no such folder, or not permitted

@@ -84,7 +84,7 @@ const IMAGES = "R8G8B8A8_UNORM";
 /** The fds by which its images cross, by the order of their pixels. @throws {NativeCallError} if the query fails. */
 function imagesOf(open: VulkanContext): string {
   const target = open.image(IMAGES);
-  const modifiers = target.modifiers.slice(0, MOST_MODIFIERS);
+  const modifiers = target.modifiers.slice(0, MAX_MODIFIERS);
   const orders: readonly Order[] = ["optimal", "linear", ...modifiers];
   const reported = orders.map((order) => {
     const fds = (["opaque-fd", "dma-buf"] as const).flatMap((kind) => {
@@ -101,7 +101,7 @@ function imagesOf(open: VulkanContext): string {
 }
 
 /** The report lists at most this many. */
-const MOST_MODIFIERS = 4;
+const MAX_MODIFIERS = 4;
 
 const WORDS = {
   opaqueFd: "memory as opaque fds",

@@ -22,7 +22,7 @@ const PARAMETERS = `
 #define TO write_only IMAGE
 `;
 
-const LEAST_ROW = 256;
+const MIN_ROW = 256;
 
 /** Two images in memory of one class: the device reads one, and writes the other. A string says why not. */
 export function imageSpecimen(context: BaseContext, traits: ImageTraits, undo: Undo): Specimen | string {
@@ -55,7 +55,7 @@ export function randomPixels(byteLength: number, { dtype }: PixelFormat): Uint8A
 function shapeFor({ type, format, host }: ImageTraits, most: number): ImageShape {
   const { divisor, padded } = host?.row ?? { divisor: 64, padded: false };
   let row = divisor;
-  while (row < LEAST_ROW) row += 2 * divisor;
+  while (row < MIN_ROW) row += 2 * divisor;
   const { rank } = IMAGE_TYPES[type];
   const [y, z] = [rank > 1 ? 4 : 1, rank > 2 ? 3 : 1];
   return {

@@ -24,10 +24,10 @@ export interface ItemRange {
 const NAMES: Names<ItemRange> = { items: true, groupSize: true, offset: true };
 
 /** rusticl 22.3 crashes for more. */
-const MOST_ITEMS = 2 ** 32 - 1;
+const MAX_ITEMS = 2 ** 32 - 1;
 
 /** The most groups of one run; drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 crash for more. */
-const MOST_GROUPS = 2 ** 31 - 1;
+const MAX_GROUPS = 2 ** 31 - 1;
 
 /** Checked against the limits of the compiled kernel on one device, and stored for clEnqueueNDRangeKernel. */
 export class WorkRange {
@@ -50,7 +50,7 @@ export class WorkRange {
     const mostOffset = 2 ** Math.min(device.addressBits, 53) - 1;
     this.#launch = launch;
     this.#device = device;
-    this.#global = new Sizes(launch, "items", 1, Array(3).fill(MOST_ITEMS));
+    this.#global = new Sizes(launch, "items", 1, Array(3).fill(MAX_ITEMS));
     this.#local = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
     this.#offset = new Sizes(launch, "offset", 0, Array(3).fill(mostOffset));
     this.#groupSize = Number(infoU64(fn, query, CL_KERNEL_WORK_GROUP_SIZE));
@@ -87,10 +87,10 @@ export class WorkRange {
     this.#hasOffset = offset !== undefined;
     this.#hasLocal = group !== undefined;
     const groups = items.items / (group === undefined ? 1 : this.#local.items);
-    if (groups > MOST_GROUPS) {
+    if (groups > MAX_GROUPS) {
       throw items.wrong(
         "",
-        `${groups} groups are more than ${MOST_GROUPS}${group === undefined ? ", where each may have one item" : ""}.`,
+        `${groups} groups are more than ${MAX_GROUPS}${group === undefined ? ", where each may have one item" : ""}.`,
         "Give larger groups, as `groupSize`, or run it in parts, with `offset`.",
       );
     }

@@ -32,7 +32,7 @@ const FN = "clEnqueueMigrateMemObjects";
 const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, host: CL_MIGRATE_MEM_OBJECT_HOST };
 
 /** A program that passes more has made a mistake. */
-const MOST_TENSORS = 65_536;
+const MAX_TENSORS = 65_536;
 
 /** The command that moves the buffers of tensors to the device or the host, and what it uses. */
 export function migration(
@@ -54,8 +54,8 @@ export function migration(
 function usesOf(context: BaseContext, given: readonly BufferTensor[], contentUndefined: boolean): Use<BufferTensor>[] {
   if (!Array.isArray(given)) throw refused(FN, "tensors", `expected an array, got ${shown(given)}.`);
   const { length } = given;
-  if (length < 1 || length > MOST_TENSORS) {
-    throw refused(FN, "tensors", `expected 1 to ${MOST_TENSORS}, got ${length}.`);
+  if (length < 1 || length > MAX_TENSORS) {
+    throw refused(FN, "tensors", `expected 1 to ${MAX_TENSORS}, got ${length}.`);
   }
   const uses: Use<BufferTensor>[] = [];
   for (let i = 0; i < length; i++) {

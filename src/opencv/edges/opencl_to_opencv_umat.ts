@@ -39,7 +39,7 @@ const SAME_BYTES: Verdict = {
 const LANES = 16;
 
 /** The limit of offsets to try: an OpenCV pixel has no more channels. */
-const MOST_TRIES = 512;
+const MAX_TRIES = 512;
 
 /**
  * An OpenCL buffer as a `cv::UMat` over the same `cl_mem`. OpenCV attaches to the buffer's `cl_context` once; its queue and
@@ -132,7 +132,7 @@ function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const room = block.address !== undefined && block.address + BigInt(start) === address ? start : 0;
   const step = Math.max(cl.subBufferAlign, align);
   const first = Number(address % BigInt(step));
-  for (let offset = first; offset <= room && offset < MOST_TRIES * step; offset += step) {
+  for (let offset = first; offset <= room && offset < MAX_TRIES * step; offset += step) {
     const fit = target.fit(layout, offset);
     if (!("problem" in fit)) return { offset, lowered: true };
     if (fit.argument !== "byteOffset") return refuseUnfit(EDGE, fit)!;

@@ -1,5 +1,5 @@
 import { asked, pathIn as corePathIn, readRegularFile, writeRegularFile } from "../../core/files.ts";
-import { MOST_INT } from "../type.ts";
+import { MAX_INT } from "../type.ts";
 
 /**
  * The bytes of an image file. Deno reads it, and not OpenCV, because native code ignores Deno's permissions.
@@ -7,7 +7,7 @@ import { MOST_INT } from "../type.ts";
  * @throws {ArgumentError} if there is no such regular file, it is too long, or it cannot be read.
  */
 export function readImage(filename: string): Uint8Array<ArrayBuffer> {
-  return asked(about("read", filename), (path) => readRegularFile(path, MOST_INT));
+  return asked(about("read", filename), (path) => readRegularFile(path, MAX_INT));
 }
 
 /**

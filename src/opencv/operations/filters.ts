@@ -10,7 +10,7 @@ import {
 import { wrong } from "../errors.ts";
 import { imgproc } from "../library.ts";
 import { operation, type OperationOptions } from "../operate.ts";
-import { MOST_INT } from "../type.ts";
+import { MAX_INT } from "../type.ts";
 import { type Accepted, imageIn, imageLike, unfit } from "./image.ts";
 import { type Border, BORDERS, flag, ISOLATED, named, number, oneOf, packed, type Size, sizeIn } from "./values.ts";
 
@@ -28,10 +28,10 @@ export interface GaussianBlurOptions extends OperationOptions {
 }
 
 /** A larger kernel is useless, and OpenCV allocates a table of its length. */
-const MOST_KERNEL = 2 ** 15 - 1;
+const MAX_KERNEL = 2 ** 15 - 1;
 
 /** If OpenCV chooses the size of the kernel, it takes eight sigmas. */
-const MOST_SIGMA = MOST_KERNEL / 8;
+const MAX_SIGMA = MAX_KERNEL / 8;
 
 const { wrap: _none, ...BLUR_BORDERS } = BORDERS;
 
@@ -39,9 +39,9 @@ export const gaussianBlur = operation({
   fn: "GaussianBlur",
   options: { sigmaX: true, sigmaY: true, border: true },
   read({ sigmaX = 0, sigmaY = 0, border = "reflect-101" }: GaussianBlurOptions, ksize: Size) {
-    const size = sizeIn(ksize, "ksize", 0, MOST_KERNEL);
-    const x = number(sigmaX, "sigmaX", 0, MOST_SIGMA);
-    const y = number(sigmaY, "sigmaY", 0, MOST_SIGMA);
+    const size = sizeIn(ksize, "ksize", 0, MAX_KERNEL);
+    const x = number(sigmaX, "sigmaX", 0, MAX_SIGMA);
+    const y = number(sigmaY, "sigmaY", 0, MAX_SIGMA);
     assertKernel(size, [x, y === 0 ? x : y]);
     return { size, x, y, type: named(BLUR_BORDERS, border, "border") | ISOLATED };
   },
@@ -49,7 +49,7 @@ export const gaussianBlur = operation({
     const { columns, channels } = imageIn("GaussianBlur", "src", src, { dtypes: ["u8", "u16", "i16", "f32", "f64"] });
     // OpenCV keeps as many rows as the kernel has, and counts their values with an int.
     const kept = size[1] || 8 * (y || x) + 1;
-    if (columns * channels * kept > MOST_INT) {
+    if (columns * channels * kept > MAX_INT) {
       const what = `${kept} rows of ${columns * channels} values are more than OpenCV can keep.`;
       throw unfit("GaussianBlur", "src", what);
     }
@@ -81,8 +81,8 @@ export const canny = operation({
   options: { apertureSize: true, L2gradient: true },
   read({ apertureSize = 3, L2gradient = false }: CannyOptions, threshold1: number, threshold2: number) {
     return [
-      number(threshold1, "threshold1", 0, MOST_INT),
-      number(threshold2, "threshold2", 0, MOST_INT),
+      number(threshold1, "threshold1", 0, MAX_INT),
+      number(threshold2, "threshold2", 0, MAX_INT),
       oneOf([3, 5, 7], apertureSize, "apertureSize"),
       Number(flag(L2gradient, "L2gradient")),
     ] as const;
@@ -142,8 +142,8 @@ export const threshold = operation({
   makes({ src }, { by, accepted, thresh, maxval }) {
     const { dtype } = imageIn(by, "src", src, accepted);
     if (dtype !== "f32" && dtype !== "f64") { // OpenCV rounds both to ints
-      number(thresh, "thresh", -MOST_INT, MOST_INT);
-      number(maxval, "maxval", -MOST_INT, MOST_INT);
+      number(thresh, "thresh", -MAX_INT, MAX_INT);
+      number(maxval, "maxval", -MAX_INT, MAX_INT);
     }
     return src.matShape;
   },

@@ -93,7 +93,7 @@ export const resize = operation({
 });
 
 /** In a result wider than so many times its source, pixels at the ends of the source fill both halves of a vector. */
-const MOST_TIMES = 7;
+const MAX_TIMES = 7;
 
 /**
  * With AVX2, OpenCV 4.6 gathers pixels of two bytes four bytes at a time (resizeNNInvokerAVX2). It may read two bytes before
@@ -103,7 +103,7 @@ function assertReadableAround(
   { address, layout: { byteLength }, matShape: { sizes, steps } }: OpenCVMat,
   columns: number,
 ) {
-  if (steps.at(-1) !== 2 || columns <= MOST_TIMES * sizes[1]) return;
+  if (steps.at(-1) !== 2 || columns <= MAX_TIMES * sizes[1]) return;
   const end = address + BigInt(byteLength);
   for (const [inside, outside] of [[address, address - 2n], [end - 1n, end]]) {
     if (pageOf(outside) === pageOf(inside) && pageOf(outside + 1n) === pageOf(inside)) continue;
@@ -127,7 +127,7 @@ function pageOf(address: bigint): bigint {
 }
 
 /** The limit of columns and rows: OpenCV's warps count pixels with a `short`, and refuse SHRT_MAX. */
-const MOST_WARPED = 2 ** 15 - 2;
+const MAX_WARPED = 2 ** 15 - 2;
 
 /** Options of `cv.warpAffine`. */
 export interface WarpAffineOptions extends OperationOptions {
@@ -147,7 +147,7 @@ export const warpAffine = operation({
   read(options: WarpAffineOptions, M: AffineMatrix, dsize: Size) {
     const { interpolation = "linear", inverse = false, border = "constant", borderValue = 0 } = options;
     const matrix = matrixIn(M, "M");
-    const size = sizeIn(dsize, "dsize", 1, MOST_WARPED);
+    const size = sizeIn(dsize, "dsize", 1, MAX_WARPED);
     const { code, ...accepted } = named(WARPS, interpolation, "interpolation");
     const flags = code | (flag(inverse, "inverse") ? WARP_INVERSE_MAP : 0);
     const mode = named(BORDERS, border, "border");
@@ -156,8 +156,8 @@ export const warpAffine = operation({
   makes({ src, dst }, { interpolation, size, accepted }) {
     const image = imageIn(`warpAffine by ${interpolation}`, "src", src, accepted);
     const { rows, columns } = image;
-    if (Math.max(rows, columns) > MOST_WARPED) {
-      throw unfit("warpAffine", "src", `expected at most ${MOST_WARPED} pixels a side, got ${columns}×${rows}.`);
+    if (Math.max(rows, columns) > MAX_WARPED) {
+      throw unfit("warpAffine", "src", `expected at most ${MAX_WARPED} pixels a side, got ${columns}×${rows}.`);
     }
     if (src === dst) throw unfit("warpAffine", "dst", "OpenCV does not warp in place.");
     return imageLike(image, size[1], size[0]);

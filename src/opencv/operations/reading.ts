@@ -10,7 +10,7 @@ import type { OpenCVMat } from "../mat.ts";
 import { endHeader, ownMat } from "../mats/own.ts";
 import type { MatTarget } from "../mats/target.ts";
 import { filledSlot, viewOf } from "../slots.ts";
-import { MOST_INT } from "../type.ts";
+import { MAX_INT } from "../type.ts";
 import { readImage } from "./file.ts";
 import { readFlags, type ReadMode, type ReadOptions } from "./read_mode.ts";
 
@@ -38,8 +38,8 @@ function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
   if (bytes === undefined) throw wrong("buf", `expected a Uint8Array, got ${aKind(given)}.`);
   if (!isArrayBuffer(bytes.buffer)) throw wrong("buf", "its buffer is shared.", "Copy it: buf.slice().");
   const { byteLength } = bytes;
-  if (byteLength >= 1 && byteLength <= MOST_INT) return bytes;
-  throw wrong("buf", `expected 1 to ${MOST_INT} bytes, got ${byteLength}.`);
+  if (byteLength >= 1 && byteLength <= MAX_INT) return bytes;
+  throw wrong("buf", `expected 1 to ${MAX_INT} bytes, got ${byteLength}.`);
 }
 
 /**

@@ -1,11 +1,11 @@
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { unfitError } from "../errors.ts";
 import type { OpenCVTensor } from "../tensor.ts";
-import { channelsIn, dtypeIn, MOST_INT, typeName } from "../type.ts";
+import { channelsIn, dtypeIn, MAX_INT, typeName } from "../type.ts";
 import { unfit } from "./image.ts";
 
 /** The limit of values in a row, because OpenCV counts the bytes of a row, up to eight a value, with an int. */
-const MOST_IN_ROW = 2 ** 28 - 1;
+const MAX_IN_ROW = 2 ** 28 - 1;
 
 export interface Result {
   readonly sizes: readonly number[];
@@ -38,11 +38,11 @@ export function assertImage(argument: string, { name, matShape: { sizes, type },
     );
   }
   const values = sizes[1] * channelsIn(type);
-  if (values > MOST_IN_ROW) {
-    throw fault(`has ${values} values in a row, and OpenCV counts ${MOST_IN_ROW}.`, "Slice it.");
+  if (values > MAX_IN_ROW) {
+    throw fault(`has ${values} values in a row, and OpenCV counts ${MAX_IN_ROW}.`, "Slice it.");
   }
-  if (layout.byteLength > MOST_INT) {
-    throw fault(`reaches over ${layout.byteLength} bytes, and OpenCV counts ${MOST_INT}.`, "Slice it.");
+  if (layout.byteLength > MAX_INT) {
+    throw fault(`reaches over ${layout.byteLength} bytes, and OpenCV counts ${MAX_INT}.`, "Slice it.");
   }
 }
 
@@ -58,8 +58,8 @@ export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Resul
   }
   const channels = channelsIn(result.type);
   const bytes = result.sizes.reduce((product, extent) => product * extent, channels * sizeOf(dtypeIn(result.type)));
-  if (bytes <= MOST_INT && result.sizes[result.sizes.length - 1] * channels <= MOST_IN_ROW) return;
-  throw unfit(fn, "dst", `${fn} makes ${inWords(result)}, and OpenCV counts ${MOST_INT} bytes.`);
+  if (bytes <= MAX_INT && result.sizes[result.sizes.length - 1] * channels <= MAX_IN_ROW) return;
+  throw unfit(fn, "dst", `${fn} makes ${inWords(result)}, and OpenCV counts ${MAX_INT} bytes.`);
 }
 
 function inWords({ sizes, type }: Result): string {

@@ -1,7 +1,7 @@
 import { literal } from "../../core/argument.ts";
 import { wrong } from "../errors.ts";
 import { namesNear, withoutPrefix } from "./names.ts";
-import { MOST_INT } from "../type.ts";
+import { MAX_INT } from "../type.ts";
 import {
   BORDER_CONSTANT,
   BORDER_ISOLATED,
@@ -66,7 +66,7 @@ export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuf
 /** `[width, height]`, in pixels: the order of `cv::Size`. */
 export type Size = readonly [width: number, height: number];
 
-export function sizeIn(given: Size, argument: string, least = 1, most: number = MOST_INT): Size {
+export function sizeIn(given: Size, argument: string, least = 1, most: number = MAX_INT): Size {
   if (!Array.isArray(given) || given.length !== 2) throw wrong(argument, "expected [width, height].");
   const [width, height] = given;
   return [int(width, `${argument}[0]`, least, most), int(height, `${argument}[1]`, least, most)];

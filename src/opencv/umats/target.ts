@@ -9,7 +9,7 @@ import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { ChannelTarget } from "../channel_target.ts";
 import { unfitError } from "../errors.ts";
-import { MOST_INT } from "../type.ts";
+import { MAX_INT } from "../type.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import type { Slot } from "../slots.ts";
@@ -36,8 +36,8 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
   /** OpenCV's description of a layout `offset` bytes into a buffer, or why OpenCV cannot have it. For mappers. */
   fit(at: Layout, offset: number): MatShape | Unfit {
     const end = offset + at.byteLength;
-    if (end > MOST_INT) {
-      const problem = `it ends ${end} bytes into its buffer; OpenCV's kernels count them with an int (${MOST_INT}).`;
+    if (end > MAX_INT) {
+      const problem = `it ends ${end} bytes into its buffer; OpenCV's kernels count them with an int (${MAX_INT}).`;
       return { argument: "byteLength", problem, remedy: "Map it in slices." };
     }
     const size = sizeOf(at.dtype);

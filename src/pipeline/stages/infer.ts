@@ -10,7 +10,7 @@ import type { ModelValue, Session } from "../../inference/session.ts";
 import type { InferenceTensor } from "../../inference/tensor.ts";
 import { StageError } from "../errors.ts";
 import { RecentKinds } from "../recent_kinds.ts";
-import { checks, MOST_AT_A_TIME, type Run, type Takes, Transform } from "../stage.ts";
+import { checks, MAX_AT_A_TIME, type Run, type Takes, Transform } from "../stage.ts";
 
 /** Tensors by the names of a model's inputs or outputs. */
 type Named<T> = Readonly<Record<string, T>>;
@@ -52,7 +52,7 @@ const NAMES = {
     results: FUNCTION,
     close: FUNCTION,
   },
-  ...{ every: integer(1, 2 ** 31 - 1), concurrency: true, batch: integer(1, MOST_AT_A_TIME) },
+  ...{ every: integer(1, 2 ** 31 - 1), concurrency: true, batch: integer(1, MAX_AT_A_TIME) },
 };
 
 /**
@@ -96,7 +96,7 @@ export function infer<T extends Tensor = HostTensor>(
   const { concurrency = 1, batch = 1, every = 1, shapes, prepare, results } = rest;
   /** Frames from the first of a batch to its last. */
   const inBatch = (batch - 1) * every + 1;
-  checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, MOST_AT_A_TIME / inBatch));
+  checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, MAX_AT_A_TIME / inBatch));
   for (const [argument, value] of Object.entries({ prepare, results })) FUNCTION(checks, value, argument);
   const made = new RecentKinds<Kind>(isIdle, ({ inputs }) => inputs.forEach((one) => one[Symbol.dispose]()));
   /** The inputs of an earlier run that is over, or new ones. */

@@ -9,7 +9,7 @@ import { host } from "../../host/mod.ts";
 import { Source } from "../pipeline.ts";
 import { StageError } from "../errors.ts";
 import { PLACEMENT, several } from "../plan.ts";
-import { checks, isTarget, MOST_AT_A_TIME, Sink } from "../stage.ts";
+import { checks, isTarget, MAX_AT_A_TIME, Sink } from "../stage.ts";
 import { pause } from "../time.ts";
 
 /** Makes and joins rings: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` between machines. */
@@ -41,7 +41,7 @@ export interface ToRingOptions {
   readonly join?: boolean;
 }
 
-const TO_RING = { frames: integer(2, MOST_AT_A_TIME), memory: true, whenFull: true, join: BOOLEAN };
+const TO_RING = { frames: integer(2, MAX_AT_A_TIME), memory: true, whenFull: true, join: BOOLEAN };
 
 /**
  * A sink that passes frames to other processes in shared memory, with their metadata and times. The transform before it
@@ -165,7 +165,7 @@ const AGAIN_MS = 100;
  * How many times in a row joining may fail halfway. A writer may end or hang while it lets this process in; one that
  * refuses this process does so every time.
  */
-const MOST_FAILED = 5;
+const MAX_FAILED = 5;
 
 /** Codes of calls that fail because the writer has ended, died or hung, over fds and over UCX. */
 const GONE: readonly (string | undefined)[] = [
@@ -187,7 +187,7 @@ async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promis
       if (GONE.includes(code)) failed++;
       else if (code === "ENOENT" || code === "ECONNREFUSED") failed = 0;
       else throw error; // this process's own failure, which would only come again
-      if (failed > MOST_FAILED) throw error;
+      if (failed > MAX_FAILED) throw error;
       await pause(AGAIN_MS, signal);
     }
   }

@@ -4,7 +4,7 @@ import type { StageFigures } from "../figures.ts";
 import { Plan } from "../plan.ts";
 import { type Piece, type Pipeline, pipeline, Source } from "../pipeline.ts";
 import { Queue } from "../queue.ts";
-import { checks, MOST_AT_A_TIME, type Run, Sink } from "../stage.ts";
+import { checks, MAX_AT_A_TIME, type Run, Sink } from "../stage.ts";
 
 /**
  * A sink that hands each frame to several pipelines, which all read the same bytes. None of them can write these: put
@@ -50,7 +50,7 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
   return new Sink({
     name: "tee",
     contexts,
-    concurrency: MOST_AT_A_TIME, // no limit of its own: the branches have theirs
+    concurrency: MAX_AT_A_TIME, // no limit of its own: the branches have theirs
     plan: (frame, run) => Promise.all(begin(run).map((branch) => branch.plan(frame))),
     figures: () => last.flatMap((branch) => branch.figures),
     write: async (frame, run) => {

@@ -9,7 +9,7 @@ import { agreedInTime, type Meeting, type UcxListener } from "./sockets.ts";
 import type { Conn, Stream } from "./stream.ts";
 
 /** So many may be on their way in at a time: who connects and says nothing keeps out no others for long. */
-const MOST_ARRIVING = 64;
+const MAX_ARRIVING = 64;
 
 interface DoorInit {
   readonly path: string;
@@ -72,7 +72,7 @@ export function doorOf({ path, resource, listener, meeting, worker, frames, desc
           if (!resource.isLive) return;
           throw error;
         }
-        if (arriving >= MOST_ARRIVING) conn.close();
+        if (arriving >= MAX_ARRIVING) conn.close();
         else yield { welcome: (ring: Resource, beginning: Bytes) => welcome(conn, ring, beginning) };
       }
     },

@@ -17,16 +17,16 @@ import { type Bytes, type MessagePlace, Messages, type Place, placeFor, reuse } 
 import type { Stream } from "./stream.ts";
 
 /** Frames of at most this many bytes come inside their notices; larger ones are messages of their own. */
-const MOST_INSIDE = 16_384;
+const MAX_INSIDE = 16_384;
 
 /** What is known of a frame follows its notice, and then the frame. */
-export const LONGEST_NOTICE: number = NOTICE_BYTES + LONGEST_BODY + MOST_INSIDE;
+export const LONGEST_NOTICE: number = NOTICE_BYTES + LONGEST_BODY + MAX_INSIDE;
 
 /** Releases that go in one message have so many bytes at most. */
-const MOST_TOGETHER = 64 * NOTICE_BYTES;
+const MAX_TOGETHER = 64 * NOTICE_BYTES;
 
 /** So many messages that were not taken keep the places to which they came. The others are copied: most are short. */
-const MOST_KEPT = 8;
+const MAX_KEPT = 8;
 
 /** How often each side lets the other know that it is there, in the shorter of their timeouts. */
 const BEATS = 4;
@@ -229,7 +229,7 @@ export class UcxLink implements Link, Fetch, Advancing {
   }
 
   #owe(bytes: Uint8Array): void {
-    if (this.#owed + bytes.length > MOST_TOGETHER) this.#catchUp();
+    if (this.#owed + bytes.length > MAX_TOGETHER) this.#catchUp();
     const place = this.#unsent ??= placeFor(bytes.length);
     place.bytes.set(bytes, this.#owed);
     this.#owed += bytes.length;
@@ -325,7 +325,7 @@ export class UcxLink implements Link, Fetch, Advancing {
         const notice = this.#notices.next();
         if (notice === undefined) break;
         this.#heardOf += this.#isReader ? 1 : notice.length / NOTICE_BYTES;
-        this.#inbox.push(this.#inbox.length < MOST_KEPT ? notice : copied(notice));
+        this.#inbox.push(this.#inbox.length < MAX_KEPT ? notice : copied(notice));
         this.#changes.wake();
       }
       if (this.#isLost) return;
@@ -445,7 +445,7 @@ export class UcxLink implements Link, Fetch, Advancing {
 
 /** How many bytes of a ring's frames come inside their notices: all of them, or none. */
 export function insideOf([{ byteLength }]: readonly Place[], isApart: boolean): number {
-  return isApart || byteLength > MOST_INSIDE ? 0 : byteLength;
+  return isApart || byteLength > MAX_INSIDE ? 0 : byteLength;
 }
 
 /** The same message, in no more bytes than it has. One that fills its place stays there: its copy would look like a spare. */

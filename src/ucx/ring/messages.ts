@@ -21,7 +21,7 @@ export interface Place {
 
 /** Most messages are at most this long; their places are used again. */
 const SPARE_BYTES = 20_480;
-const MOST_SPARES = 16;
+const MAX_SPARES = 16;
 const spares: MessagePlace[] = [];
 
 /** A place of JavaScript's own. To make a view or a buffer for each message takes longer than to send it. */
@@ -41,7 +41,7 @@ export function placeFor(length: number): MessagePlace {
 
 /** Keeps a place for later messages. Neither UCX nor its caller may still use it. */
 export function reuse(place: MessagePlace): void {
-  if (place.byteLength === SPARE_BYTES && spares.length < MOST_SPARES) spares.push(place);
+  if (place.byteLength === SPARE_BYTES && spares.length < MAX_SPARES) spares.push(place);
 }
 
 const EXACTLY = 2n ** 64n - 1n;
@@ -63,7 +63,7 @@ const NOWHERE: Place = { address: NULL, byteLength: 0, param: PLAIN };
  * the worker's end, so the next end on that worker drops it.
  */
 const ended = new WeakMap<UcpWorker, readonly Messages<Place>[]>();
-const MOST_ENDED = 64;
+const MAX_ENDED = 64;
 
 /** The messages of one tag, which come one at a time. UCX calls nothing back: they are asked for. */
 export class Messages<P extends Place> {
@@ -109,7 +109,7 @@ export class Messages<P extends Place> {
 
   /** No further message is taken. The place of one that is on its way has to stay. */
   end(): void {
-    const late = [...ended.get(this.#worker) ?? [], this].slice(-MOST_ENDED);
+    const late = [...ended.get(this.#worker) ?? [], this].slice(-MAX_ENDED);
     for (const messages of late) messages.#drop();
     ended.set(this.#worker, late);
   }

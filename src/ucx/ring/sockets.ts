@@ -50,7 +50,7 @@ export interface UcxRingsOptions {
 
 const NAMES: Names<UcxRingsOptions> = { secret: true, listen: true, connect: true, timeout: true };
 
-const LEAST_SECRET = 16;
+const MIN_SECRET = 16;
 const [LONGEST_MS, TIMEOUT_MS] = [3_600_000, 10_000];
 
 /** How the sides of rings meet. */
@@ -89,8 +89,8 @@ function keyIn(secret: string | Uint8Array): Secret {
   const bytes = typeof secret === "string"
     ? new TextEncoder().encode(secret)
     : checks.bytesIn(secret, "secret", "a string or bytes").slice();
-  if (bytes.length >= LEAST_SECRET) return secretOf(bytes);
-  throw checks.wrong("secret", `expected ${LEAST_SECRET} bytes or more, got ${bytes.length}.`, "Let it be random.");
+  if (bytes.length >= MIN_SECRET) return secretOf(bytes);
+  throw checks.wrong("secret", `expected ${MIN_SECRET} bytes or more, got ${bytes.length}.`, "Let it be random.");
 }
 
 /** `"7000"`, `":7000"` or `"10.0.0.1:7000"`. */

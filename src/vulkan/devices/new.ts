@@ -11,7 +11,7 @@ import { pointers, struct } from "../struct.ts";
 import type { PhysicalDevice } from "./choice.ts";
 
 /** The limit of queues, because a family may have dozens. Further lines share a queue. */
-const MOST_QUEUES = 4;
+const MAX_QUEUES = 4;
 
 /** Makes a device with all extensions for sharing. @throws {InteropError} if the device has no compute queue. */
 export function createDevice({ instance, handle: physicalDevice, facts }: PhysicalDevice, undo: Undo): OpenDevice {
@@ -24,7 +24,7 @@ export function createDevice({ instance, handle: physicalDevice, facts }: Physic
     });
   }
   const extensions = WANTED.filter((name) => facts.extensions.includes(name));
-  const count = Math.min(facts.queueFamilies[queueFamily].count, MOST_QUEUES);
+  const count = Math.min(facts.queueFamilies[queueFamily].count, MAX_QUEUES);
   const features = featuresOf(physicalDevice);
   const info = struct("VkDeviceCreateInfo", {
     pNext: features, // timeline semaphores are in all of Vulkan 1.2, robust access in all of 1.0

@@ -18,7 +18,7 @@ const [COUNT, LARGE] = [100, 1 << 20];
 const ROUNDS = 2;
 
 /** Bytes of addresses that may come to be mapped meanwhile: a thread's stack, an arena of malloc's. */
-const MOST_MAPPED = 32 << 20;
+const MAX_MAPPED = 32 << 20;
 
 /** What an API makes without a map: its contexts, its memory, and what it takes over. */
 export const LEAKS: readonly Case[] = [
@@ -108,7 +108,7 @@ async function allocationsLeaveNothing({ quiet, alive = () => 0 }: Subject, end:
     const look = async () => {
       const more = [...moreOf(before, ledger.alive), ...await heldSince(before)];
       const [mapped, made] = [mappedBytes() - addresses, alive() - objects];
-      if (mapped > MOST_MAPPED) more.push(`${mapped} more bytes of addresses`);
+      if (mapped > MAX_MAPPED) more.push(`${mapped} more bytes of addresses`);
       if (made > 0) more.push(`${made} more native objects`);
       return more;
     };

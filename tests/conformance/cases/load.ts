@@ -11,10 +11,10 @@ import { mallocedBytes } from "../../libc.ts";
 import type { Subject } from "../subject.ts";
 
 /** Bytes of resident memory; where no round of maps stays below, it is not noise. */
-const MOST_RESIDENT = 5_000_000;
+const MAX_RESIDENT = 5_000_000;
 
 /** The same of what is allocated, by JavaScript and by malloc: so many bytes for each map, and what caches may take. */
-const [MOST_A_MAP, MOST_CACHED] = [500, 500_000];
+const [MAX_A_MAP, MAX_CACHED] = [500, 500_000];
 
 /** The collector and the allocator keep more from one round than from another; a leak is there in all of them. */
 const ROUNDS = 3;
@@ -84,7 +84,7 @@ async function mapsLeaveNothing(subject: Subject, count: number): Promise<void> 
   const { source, bytes } = await filled(subject.source);
   using _ = source;
   await maps(subject, source, count / 10);
-  const most = Math.max(MOST_CACHED, MOST_A_MAP * count);
+  const most = Math.max(MAX_CACHED, MAX_A_MAP * count);
   let grown: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const before = await measure(subject, most);
@@ -115,7 +115,7 @@ async function measure(subject: Subject, mostAllocated: number): Promise<Measure
   await collect();
   const { rss, heapUsed } = Deno.memoryUsage();
   return {
-    "times 5 MB of resident memory": rss / MOST_RESIDENT,
+    "times 5 MB of resident memory": rss / MAX_RESIDENT,
     [`times ${mostAllocated} bytes of allocated memory`]: (heapUsed + mallocedBytes()) / mostAllocated,
     ...held(),
     "native objects": subject.alive?.() ?? 0,

@@ -16,7 +16,7 @@ const CLIPS: readonly (readonly [name: ClipName, stream: "video" | "audio"])[] =
 ];
 
 /** Bytes that a process may write to: a picture may say that it has gigabytes, and this machine must not believe it. */
-const MOST_BYTES = 3_000_000_000;
+const MAX_BYTES = 3_000_000_000;
 const BATCH = 500;
 
 /** What came of the mutations. */
@@ -44,7 +44,7 @@ async function batch(all: Outcomes, name: ClipName, stream: string, seed: number
   const config = new URL("../../../deno.json", import.meta.url).pathname;
   const program = [Deno.execPath(), "run", "-q", "-A", "--no-check", "--config", config, child];
   const { success, code, signal, stdout, stderr } = await new Deno.Command("prlimit", {
-    args: [`--data=${MOST_BYTES}`, "--core=0", ...program, await clip(name), stream, `${seed}`, `${count}`],
+    args: [`--data=${MAX_BYTES}`, "--core=0", ...program, await clip(name), stream, `${seed}`, `${count}`],
     env: { NO_COLOR: "1" },
   }).output();
   const lines = new TextDecoder().decode(stdout).trimEnd().split("\n");

@@ -232,7 +232,7 @@ export default table(import.meta, {
       for (const options of [undefined, {}, { byteLength: 0 }, { byteLength: 4096, alignment: 3 }]) {
         fails(JSON.stringify(options), () => cuda.pinned.pool(any(options)));
       }
-      const pool = cuda.pinned.pool({ byteLength: 4096, mostBytes: 8192 });
+      const pool = cuda.pinned.pool({ byteLength: 4096, maxBytes: 8192 });
       using a = pool.take(BYTES);
       fails("too many", () => pool.take({ shape: [16_384], dtype: "u8" }), AccessError);
       pool.trim();
