@@ -9,11 +9,11 @@ import { dirname } from "node:path"; // rows of tests/misuse have no import map 
 export interface CLibrary {
   /** The C files; the library is made again where one of them is newer. */
   readonly sources: readonly string[];
-  /** Where the library is once it was built. Git ignores that folder. */
+  /** The path of the library that is built. Git ignores that folder. */
   readonly library: string;
-  /** What cc is told besides: `"-lva"`. */
+  /** Further arguments for cc: `"-lva"`. */
   readonly args?: readonly string[];
-  /** What cc says where the headers are missing, and what is to be done then. */
+  /** What cc prints if the headers are missing, and what to install then. */
   readonly headers?: { readonly said: string; readonly missing: string };
 }
 
@@ -22,7 +22,7 @@ const OPTIONS = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pth
 /**
  * Compiles it. It appears whole, so that several processes may make it at once.
  *
- * @returns Why it cannot: cc, or the headers, are not there.
+ * @returns what is missing, cc or the headers; undefined once the library is built.
  */
 export async function buildLibrary({ sources, library, args = [], headers }: CLibrary): Promise<string | undefined> {
   if (await isNewerThan(library, sources)) return undefined;

@@ -90,7 +90,7 @@ function hasAny(given: object, names: object): boolean {
 
 function unknownProperty(unknown: string, names: object, argument: string): ArgumentError {
   const known = Object.keys(names).join(", ");
-  const hint = known === "" ? "There are none." : `Use ${known}.`;
+  const hint = known === "" ? "Leave it out: there are no options." : `Use ${known}.`;
   return new ArgumentError(`${argument}: unknown property ${unknown}.`, { api: "core", argument, hint });
 }
 

@@ -24,7 +24,7 @@ export const BOOLEAN: Rule = (checks, value, argument) => checks.assertBoolean(v
 export const TEXT: Rule = (checks, value, argument) => checks.assertText(value, argument);
 export const SIGNAL: Rule = (checks, value, argument) => checks.assertSignal(value, argument);
 
-/** The object that an option is, whose fields someone else checks. */
+/** The object that an option is. Its user checks the fields. */
 export const OBJECT: Rule = (checks, value, argument) => {
   if (typeof value !== "object" || value === null) throw checks.wrongKind(argument, "an object", value);
 };

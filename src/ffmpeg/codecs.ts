@@ -88,7 +88,7 @@ export function formatOf(path: string): Address {
 
 const ENDING = "The end of the name says the format: .mkv, .mp4, .png.";
 const OTHER_MEDIUM = "Name an encoder of what you write; sound beside pictures is a stream of its own: { audio: {} }.";
-const MAX_CODECS = "Name another codec, or a file that ends in .mkv, which can have most.";
+const OTHER_CODEC = "Name another codec, or a file that ends in .mkv: it can have most codecs.";
 
 /** Throws if an encoder does not take such frames, or the file format does not take its output. */
 export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {
@@ -97,7 +97,7 @@ export function assertTakes(encoder: Address, medium: Medium, format: number, fi
   const name = textAt(text)!;
   if (type !== MEDIA_TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`, OTHER_MEDIUM);
   if (avformat_query_codec(file, id, 0) === 0) {
-    throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, MAX_CODECS);
+    throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, OTHER_CODEC);
   }
   // In versions that have these lists elsewhere, avcodec_open2 refuses the frame.
   if (avutil().structs.SupportedFormats === undefined) return;

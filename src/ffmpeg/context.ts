@@ -127,7 +127,7 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
   /**
    * A new AVFrame over a frame's memory, for FFmpeg's code that may keep it for as long as it likes, on its own threads:
    * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use as long as FFmpeg
-   * has a reference to its memory: its end waits for that, and so does who would write it. A map for reading waits only
+   * has a reference to its memory: its end waits for that, and so does each map for writing. A map for reading waits only
    * where FFmpeg may write.
    *
    * Work in flight on the frame is over before this returns. FFmpeg may write it where the frame may be written. Encoders

@@ -183,7 +183,7 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
   /**
    * A new `GstBuffer` over a frame's memory, for elements that may keep it for as long as they like, on their own threads. It
    * is yours: push it or give it back (gst_buffer_unref). The frame is in use as long as GStreamer has a reference to its
-   * memory: its end waits for that, and so does who would write it. A map for reading waits only where GStreamer may write.
+   * memory: its end waits for that, and so does each map for writing. A map for reading waits only where GStreamer may write.
    *
    * Its GstVideoMeta or GstAudioMeta have the frame's own offsets and strides, and its times are those of `info.media`. Work
    * in flight on the frame is over before this returns. Elements may write it where the frame may be written.

@@ -303,7 +303,7 @@ function assertNoneOf(options: WrapOptions): void {
   if (name === undefined) return;
   throw checks.wrong(
     "options",
-    `${shown(name)} is for memory at an address; an array's is taken over, to be read and written.`,
+    `${shown(name)} is an option for memory at an address; an array is always read and written.`,
   );
 }
 

@@ -87,7 +87,7 @@ export class PixelFormats {
       throw checks.wrong("frame", `${library} has no format ${name ?? info.format}.`, this.#remedyFor(info));
     }
     if (info.type === "image" || haveSamePlanes(this.at(number, "frame"), info)) return number;
-    const hint = "Describe them as the info of a frame from attach() does, or name the format that they are of.";
+    const hint = "Describe them as the info of a frame from attach() does, or name their format.";
     throw checks.wrong("frame", `its planes are not those of ${library}'s ${name}.`, hint);
   }
 

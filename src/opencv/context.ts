@@ -59,7 +59,7 @@ export class OpenCVContext extends ImgcodecsOperations {
   /**
    * Opens OpenCV, and checks its version and the layout of its classes.
    *
-   * @param options there are none: a UMat's device is that of the OpenCL memory that it lies in
+   * @param options an empty object, if anything: a UMat's device is that of its OpenCL memory
    * @throws {ArgumentError} for any option.
    * @throws {LibraryNotFoundError} if there is no OpenCV.
    * @throws {InteropError} for a version that samepage does not know.

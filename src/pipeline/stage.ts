@@ -252,7 +252,7 @@ function takenOf(given: Takes = {}, usual: Access): Taken {
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
 }
 
-/** Is this a context, or a kind of memory in one? */
+/** True for a context, and for a kind of memory in one. */
 export function isTarget(given: unknown): given is Target {
   const { kind, context } = (given ?? {}) as Partial<Target>;
   return typeof kind === "string" && typeof context === "object";

@@ -200,7 +200,7 @@ export class UcxContext extends NativeObject {
    * trust, over a connection that no one else can write to.
    *
    * @param ticket all bytes of its `share.ticket`
-   * @throws {ArgumentError} if the ticket was changed, or is none, or is of CUDA's memory and this context does not take that.
+   * @throws {ArgumentError} if `ticket` is not a ticket or was changed, or is for CUDA's memory and {@link takesCuda} is false.
    * @throws {NativeCallError} UCS_ERR_UNREACHABLE if both sides have no transport in common.
    */
   connect(ticket: Uint8Array, options: UcxConnectOptions = {}): UcxRemote {

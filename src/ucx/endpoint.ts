@@ -36,7 +36,7 @@ export function codeIn(result: Address): number | undefined {
 /** How long the end of a connection waits for what is in flight. */
 const GOODBYE_MS = 250;
 
-/** How a UCX call that may go on is made, on memory of this kind: UCX would ask CUDA's driver whose it is. */
+/** Parameters of a UCX call that may go on. They name the kind of memory, for which UCX would otherwise ask CUDA's driver. */
 export function how(
   fields: number,
   { flags = 0, memory_type = UCS_MEMORY_TYPE_HOST, memh = 0n as UcpMemH }: Partial<UcpRequestParam>,

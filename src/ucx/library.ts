@@ -17,7 +17,7 @@ export const checks: Checks = new Checks(API);
 /**
  * What UCX reads of the environment as it loads. It would patch munmap() to see memory go, catch the signals that are
  * Deno's, and start a thread for a file system of its own. Without error handling, its shared memory does not notice that a
- * process has died. Over tcp, it sends a frame in segments, each by a call: 64 KiB, its default, takes a quarter longer.
+ * process has died. Over tcp, it sends a frame in segments, each by one call: with its default of 64 KiB, that takes a quarter longer.
  */
 const SETTINGS = {
   UCX_MEM_EVENTS: "n",
@@ -50,7 +50,10 @@ const HINTS: ReadonlyMap<number, string> = new Map([
     "Both sides need a transport in common. Each has its loopback device alone, unless it passes devices.",
   ],
   [status.UCS_ERR_CANCELED, "The other side did not reply in time, or this side has ended the connection."],
-  [status.UCS_ERR_TIMED_OUT, "The other side hangs, or its event loop does not turn: connect to it again."],
+  [
+    status.UCS_ERR_TIMED_OUT,
+    "The other side hangs, its event loop does not turn, or it has ended its share: connect to it again.",
+  ],
   [status.UCS_ERR_CONNECTION_RESET, "The other side has ended: connect to it again."],
   [status.UCS_ERR_ENDPOINT_TIMEOUT, "The other side has ended, or the network is down: connect to it again."],
 ]);

@@ -31,7 +31,7 @@ export interface OpenUcx {
 /** Where UCX finds bytes. */
 export interface Spot {
   readonly address: Address;
-  /** Whose memory it is, as UCX numbers the kinds. */
+  /** UCX's number for the kind of memory. */
   readonly memoryType: number;
 }
 
@@ -42,7 +42,7 @@ export const INSTALL_CUDA = "Install a UCX that has libuct_cuda (PyPI's libucx-c
 const COPY = 'copy it there, which the context counts: graph.map(tensor, host, { copy: "allow" }).';
 const REMEDY = `Map it to the host, or ${COPY}`;
 
-/** Does one of its transports move CUDA's memory? */
+/** True if one of its transports moves CUDA's memory. */
 export function takesCuda(handle: UcpContextH): boolean {
   const attributes = new DataView(new ArrayBuffer(ucp_context_attr_t.size));
   writeUcpContextAttr(attributes, 0, { field_mask: BigInt(UCP_ATTR_FIELD_MEMORY_TYPES), memory_types: 0n });
@@ -82,7 +82,7 @@ export function spotOf({ takesCuda }: OpenUcx, tensor: Tensor, argument: string)
   throw checks.wrong(argument, `UCX cannot use ${tensor.name}: ${WITHOUT_CUDA}`, `${INSTALL_CUDA} Or ${COPY}`);
 }
 
-/** Has UCX know a block of memory. Returns the handle, and what ends that. */
+/** Registers a block of memory with UCX. Returns the handle, and a function that ends the registration. */
 export function registered(
   { handle }: OpenUcx,
   { address, memoryType }: Spot,

@@ -11,7 +11,7 @@ export interface Packed {
   variablesOf(folder: string): Variables;
 }
 
-/** Does something with libraries that have travelled here. `lacking` is what is missing besides. */
+/** Does something with libraries that have travelled here. `lacking` names what else is missing. */
 export async function withPacked(
   job: Job,
   { name, variablesOf }: Packed,

@@ -30,7 +30,7 @@ export interface Step {
   run(job: Job): Promise<Outcome>;
 }
 
-/** What several parts of a step come to. */
+/** The outcome of several parts of a step. */
 export function together(parts: readonly Outcome[]): Outcome {
   return {
     verdict: parts.every(({ verdict }) => verdict === "green") ? "green" : "red",

@@ -286,7 +286,7 @@ recordedTest("virtual memory of the host is not a device's that it was not made 
 });
 
 recordedTest(
-  "why a device's virtual memory is closed to the host is said alike by a map and by its address",
+  "a map and an address give the same reason why a device's virtual memory is closed to the host",
   (cuda) => {
     using graph = new MapperGraph([host, cuda]);
     using tensor = cuda.virtual.allocate(INIT);

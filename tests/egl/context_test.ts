@@ -23,9 +23,9 @@ test("a context says who draws, and what it has", (egl) => {
   assertEquals(egl.targets, [egl.image, egl.buffer]);
 });
 
-/** The extension, if the display has it not. */
+/** The extension, if the display lacks it. */
 function lackOf(extension: string): string | undefined {
-  if (missing() !== undefined) return undefined; // which test() says
+  if (missing() !== undefined) return undefined; // test() names that reason
   using egl = EglContext.open();
   return egl.openContext.display.extensions.has(extension) ? undefined : extension;
 }

@@ -16,7 +16,7 @@ test("a share of a device's memory, and commands on it", async (cuda) => {
       using ucx = UcxContext.open(TRANSPORTS);
       using there = cuda.allocate(BYTES);
       using share = ucx.share([there], { access: "read-write" });
-      using here = cuda.allocate(BYTES); // it throws as it ends what a command on it has failed by
+      using here = cuda.allocate(BYTES); // its end throws the error of a command that failed on it
       using remote = ucx.connect(share.ticket);
       cuda.stream.fill(here, 1);
       remote.tensors[0].put(here).waitSync();

@@ -33,7 +33,7 @@ function devices(): OpenCLDevice[] | string {
   }
 }
 
-/** Why there is no device here; undefined where there is one. */
+/** Why this machine has no device; undefined if it has one. */
 export function lackingOfOpenCL(): string | undefined {
   const found = devices();
   return typeof found === "string" ? found : undefined;

@@ -33,7 +33,7 @@ function opened(): string | undefined {
   }
 }
 
-/** A test of OpenCV alone; `before` does what is done once, and stays. `lacks` is what else it needs that is not here. */
+/** A test of OpenCV alone; `before` does once what stays. `lacks` names what else is missing. */
 export function testMat(
   name: string,
   run: () => Promise<unknown>,

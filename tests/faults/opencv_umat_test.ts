@@ -177,7 +177,7 @@ function ownContext(): bigint | undefined {
 }
 
 testMat(
-  "attaching to a UMat of somebody else's, and mapping it to OpenCL",
+  "attaching to another library's UMat, and mapping it to OpenCL",
   async () => {
     const handle = ownContext()!;
     using cv = OpenCVContext.open();

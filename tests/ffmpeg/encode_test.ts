@@ -52,7 +52,7 @@ function test(name: string, fn: (there: There) => unknown, lacking = missing): v
   });
 }
 
-/** Why no encoder here keeps a frame that a kernel could read: ffv1 of later releases keeps none. */
+/** What is missing for an encoder that keeps a frame which a kernel reads: ffv1 of later releases keeps no frame. */
 function lackingOfKept(): string | undefined {
   using ffmpeg = FFmpegContext.open();
   if (!ffmpeg.name.startsWith("FFmpeg 5.")) return "FFmpeg 5";

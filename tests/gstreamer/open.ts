@@ -14,7 +14,7 @@ import { lacking } from "./lacking.ts";
 /** Why there is no GStreamer here; undefined where there is. */
 export const missing: string | undefined = lacking();
 
-/** A test that needs GStreamer, after which nothing of samepage's is left. `lacks` is what else it needs that is not here. */
+/** A test that needs GStreamer, which fails if an object of samepage's is left. `lacks` names what else is missing. */
 export function test(name: string, fn: () => void | Promise<void>, expected: Expected = {}, lacks?: string): void {
   const reason = missing ?? lacks;
   Deno.test({

@@ -8,7 +8,7 @@ import { assertOpenFds, openFds } from "../gc.ts";
 import { behave, NODE } from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
 
-/** A test with a context that stands on dma-bufs, and its graph. What is alive afterwards is what was before. */
+/** A test with a context that stands on dma-bufs, and its graph. It fails if an object outlives it. */
 export function dmaBufTest<C extends Context & Disposable>(
   name: string,
   open: () => C,

@@ -113,7 +113,7 @@ test("Vulkan's memory is a dma-buf, in place, if it is made to go out as one", (
   }
 });
 
-test("memory that was made to go out otherwise says how to make it, if it cannot go out both ways", (open) => {
+test("memory that was made for another kind of export is refused with the way to make it, or goes out both ways", (open) => {
   const { vulkan, graph } = open;
   const { opaqueFd, dmaBuf } = vulkan.openDevice.abilities;
   using tensor = vulkan.allocate(WORDS);

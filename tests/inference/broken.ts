@@ -6,7 +6,7 @@ import type { Session } from "../../src/inference/session.ts";
 const MOST = 64;
 
 /**
- * Compiles and runs a model with wrong bytes, from one seed to another, as the arguments say. Prints what came of each,
+ * Compiles and runs a model with wrong bytes, from one seed to another, as the arguments say. Prints the outcome of each,
  * because the runtime may end the process.
  */
 export function runBroken<C extends InferenceContext>(

@@ -139,7 +139,7 @@ pairTest(
 );
 
 pairTest(
-  "a run reads what a kernel has written that was in flight",
+  "a run waits for a kernel in flight, and reads what it has written",
   async (there) => {
     const { context, session, read, written } = there;
     const source = `kernel void change(global float *x) {
@@ -324,7 +324,7 @@ pairTest("a frame of a ring goes to its writer once the run is over", async (the
 });
 
 pairTest(
-  "OpenCV is refused a Mat that a run reads, and waits for the run where the Mat is on its way back",
+  "OpenCV may not write a Mat that a run reads, and waits for the run once the Mat is on its way back",
   async (there) => {
     const { context, session, read, written } = there;
     using cv = OpenCVContext.open();

@@ -1,11 +1,11 @@
 /**
- * What `deno doc` says of the entry points: the names of their declarations, and the types of parameters and options.
+ * What `deno doc` prints about the entry points: the names of their declarations, and the types of parameters and options.
  *
  * @module
  */
 import config from "../../deno.json" with { type: "json" };
 
-/** A type; what is read here of it. */
+/** A type, as far as it is read here. */
 interface Type {
   readonly kind: string;
   readonly value: unknown;
@@ -53,7 +53,7 @@ export interface Declaration extends Documented {
 /** The declarations of some entry points, by their names. */
 export type Declarations = ReadonlyMap<string, readonly Declaration[]>;
 
-/** What `deno doc --json` says of all entry points. */
+/** What `deno doc --json` prints about all entry points. */
 export async function documentation(): Promise<Declarations> {
   const root = new URL("../../", import.meta.url).pathname;
   const files = Object.values(config.exports).map((file) => `${root}${file}`);
@@ -63,7 +63,7 @@ export async function documentation(): Promise<Declarations> {
   } = JSON.parse(new TextDecoder().decode(stdout));
   const symbols = Object.values(nodes).flatMap(({ symbols }) => symbols);
   const all = new Map<string, Declaration[]>();
-  for (const { name, declarations } of symbols) { // two entry points may export one name, of one thing or of two
+  for (const { name, declarations } of symbols) { // two entry points may export the same name, for one declaration or for two
     all.set(name, [...all.get(name) ?? [], ...declarations]);
   }
   return all;
@@ -71,7 +71,7 @@ export async function documentation(): Promise<Declarations> {
 
 /** The values that a parameter or an option takes, as far as that is known. */
 export interface Accepted {
-  /** What `typeof` says of them, and `"null"`. */
+  /** What `typeof` returns for them, and `"null"`. */
   readonly kinds: readonly string[];
   /** The strings among them, where they are few. */
   readonly words?: readonly string[] | undefined;
@@ -103,7 +103,7 @@ export function parametersOf(all: Declarations): Record<string, Parameter[][]> {
   return found;
 }
 
-/** More types inside of each other than options have. */
+/** Options nest fewer types than this. */
 const DEEPEST = 8;
 
 function acceptedBy(type: Type | undefined, all: Declarations, depth: number = 0): Accepted | undefined {

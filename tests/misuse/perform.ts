@@ -34,7 +34,7 @@ export interface Report {
   readonly caught: string[];
   /** The public methods that were called in its process so far. */
   called?: string[];
-  /** What came of the wrong values that were passed in its process so far. */
+  /** The outcome of the wrong values that its process has passed so far. */
   wrong?: Wrong;
   /** What was alive at the end. */
   alive?: Readonly<Record<string, number>>;

@@ -164,7 +164,7 @@ export function assertOutcome(row: Row, driver: Driver | undefined, { ended, rep
   if (row.warns !== undefined) assertMatch(ended.stderr, row.warns);
   else assertEquals(ended.stderr, "", "it warned");
   if (!row.leaves) assertEquals(report.alive, {}, "the ledger at the end");
-  assertEquals(report.wrong?.faults, [], "what came of wrong values");
+  assertEquals(report.wrong?.faults, [], "faults of wrong values");
 }
 
 /** The error that a row has to end with. */

@@ -1,6 +1,6 @@
 /**
  * Passes values of wrong types where a program passes good ones: to each parameter and option of the public methods that a
- * row calls, before its own call. Law 5 says that nothing comes of them but a typed error that names the argument.
+ * row calls, before its own call. By law 5, each has to be refused by a typed error that names the argument.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Accepted, Parameter } from "./documentation.ts";
 /** What the parameters take, by the name of the function or method. */
 export type Parameters = Readonly<Record<string, readonly Parameter[][]>>;
 
-/** What came of the wrong values. */
+/** The outcome of the wrong values. */
 export interface Wrong {
   /** Each parameter and option that got some: `Graph.map options.access`. */
   readonly tried: string[];
@@ -40,8 +40,8 @@ const EXEMPT: Readonly<Record<string, string>> = {
   "Fence.then": "JavaScript's own then() ignores what is not a function",
   "OpenCLContext.deviceIn": "a device is known by its handle alone",
   "region init.byteLength": "it follows from the rest",
-  "textOf": "a report is what doctor() has returned",
-  "svgOf": "a report is what doctor() has returned",
+  "textOf": "it trusts the report that doctor() returned",
+  "svgOf": "it trusts the report that doctor() returned",
   "pipeline origin": "errors name the list of stages that it is the first of",
   "join other": "errors name the list of stages that it is the first of",
   "toRing options.whenFull": "the rings check it, when they are made",
@@ -56,10 +56,10 @@ const tried = new Set<string>();
 const faults: string[] = [];
 const calls = new Map<string, number>();
 
-/** Calls of a method before which wrong values are passed: the first may be without its options. */
+/** Wrong values are passed before so many calls of a method, because the first call may have no options. */
 const MAX_CALLS = 5;
 
-/** What came of them since this was last asked for. */
+/** The outcome since the last call. */
 export function wrong(): Wrong {
   return { tried: [...tried], faults: faults.splice(0) };
 }
@@ -71,7 +71,7 @@ interface Case {
   readonly args: readonly unknown[];
 }
 
-/** Calls a method with wrong values, the first times that it is called. Returns what is to be called once its own call went well. */
+/** Calls a method with wrong values, before its first calls. Returns a function to call once its own call has succeeded. */
 export function tryWrong(
   name: string,
   overloads: readonly Parameter[][],
@@ -138,7 +138,7 @@ function* valuesFor(
   }
 }
 
-/** True for an object of the program's without getters, or none: to read it has no effect. What samepage describes is frozen. */
+/** True for undefined, and for a plain object without getters: reading it has no effect. samepage's own descriptions are frozen. */
 function isData(given: unknown): boolean {
   if (given === undefined) return true;
   if (typeof given !== "object" || given === null || isProxy(given) || Object.isFrozen(given)) return false;

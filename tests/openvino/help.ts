@@ -2,10 +2,10 @@ import { ledger } from "@samepage/interop";
 import { assertAlive } from "../alive.ts";
 import { LIBRARY } from "./open.ts";
 
-/** Why there is no OpenVINO here; undefined where there is. */
+/** Why OpenVINO is missing; undefined if it is here. */
 export const missing: string | undefined = LIBRARY === undefined ? "OpenVINO: deno task setup inference" : undefined;
 
-/** A test after which no native object is left. `lacks` is what else it needs that is not here. */
+/** A test after which no native object is left. `lacks` names what else is missing. */
 export function test(name: string, fn: () => unknown, lacks?: string): void {
   const reason = missing ?? lacks;
   Deno.test({

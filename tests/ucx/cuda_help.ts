@@ -54,7 +54,7 @@ export async function write(rings: UcxRings, address: string, where: Where, info
   await ring.end();
 }
 
-/** Reads them, from whichever is the first, and says what it found. */
+/** Reads them, from any first number on, and returns what it found, in words. */
 export async function read(rings: UcxRings, address: string, where: Where): Promise<string> {
   using cuda = where === "cuda" ? CudaContext.open() : undefined;
   await using ring: RingReader<Frame> = await rings.open(address, { contexts: [cuda ?? host] });
@@ -70,7 +70,7 @@ export async function read(rings: UcxRings, address: string, where: Where): Prom
   return `${count} frames`;
 }
 
-/** What a tensor holds, copied. */
+/** A copy of a tensor's bytes. */
 export function bytesOf(tensor: CudaTensor | HostTensor | Frame["planes"][number], cuda: CudaContext | undefined) {
   if (cuda === undefined) return (tensor as HostTensor).bytes().slice();
   const bytes = new Uint8Array(tensor.byteLength);
@@ -78,7 +78,7 @@ export function bytesOf(tensor: CudaTensor | HostTensor | Frame["planes"][number
   return bytes;
 }
 
-/** What the tests' tensors hold. */
+/** The bytes of the tests' tensors. */
 export function pattern(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(length).map((_, i) => i * 7);
 }

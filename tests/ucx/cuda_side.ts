@@ -1,6 +1,6 @@
 /**
  * The other process of the tests with CUDA's memory. `cuda_side.ts share TRANSPORTS BYTES KIND` shares some: it prints the
- * ticket, then what its tensor begins with for each line that it reads. `cuda_side.ts write|read TRANSPORTS ADDRESS host|cuda
+ * ticket, then the first byte of its tensor for each line that it reads. `cuda_side.ts write|read TRANSPORTS ADDRESS host|cuda
  * WIDTH COUNT` is a side of a ring.
  *
  * @module

@@ -29,7 +29,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a turn that the program forgets is ended by the garbage collector, whatever the turns before have come to",
+  "the garbage collector ends a turn that the program forgets, however the turns before it ended",
   withEmptyLedger(async () => {
     const whole = host.allocate({ shape: [64], dtype: "u8" });
     const reused = new ReusedFrame(whole, "a slot");
@@ -54,7 +54,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a turn that is in use is not ended with its object, nor a later one by what an earlier has left",
+  "a turn in use outlives its object, and what an earlier turn leaves behind does not end a later one",
   withEmptyLedger(async () => {
     const info = imageInfo({ format: "GRAY8", width: 64, height: 1 });
     const whole = host.allocate({ shape: [1, 64], dtype: "u8" });

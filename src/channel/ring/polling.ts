@@ -4,7 +4,7 @@ import { SLOW_MS } from "../../core/pace.ts";
 /** Milliseconds of polling before a wait off the thread, which takes about as long and would slow a busy ring down. */
 const POLLING_MS = 0.2;
 
-/** How often it asks until the other side may have this core: to yield takes longer than to ask. */
+/** The core is yielded to the other side once in so many polls, because a yield takes longer than a poll. */
 const YIELD_EACH = 4;
 
 /** After a wait that took longer, the next one does not poll: the other side is slow. */

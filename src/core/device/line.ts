@@ -129,7 +129,7 @@ export class Line<L = any> extends Printed implements LineEvents {
     return this.#submitted;
   }
 
-  /** True for what other code does, which may take for good. */
+  /** True for a line of other code's work, which may never end. */
   get isForeign(): boolean {
     return this.#lines.waitAside !== undefined;
   }

@@ -140,8 +140,8 @@ export class Work {
   }
 
   /**
-   * What a map waits for. Its own commands may take the memory over, so commands that only read are in front of one for
-   * reading, too. Other code that only reads is not: it may do so for good.
+   * The work that a map waits for. The map's own commands may take the memory over, so even a map for reading waits for
+   * commands that only read. It does not wait for other code that only reads, because that may never end.
    */
   fencesBefore(writes: boolean): Fence[] {
     this.forget();

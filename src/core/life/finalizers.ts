@@ -107,7 +107,7 @@ const fresh: { readonly objects: (object | undefined)[]; readonly resources: (Re
 };
 let freshCount = 0;
 
-/** The places of a resource whose object is not among the fresh ones: it is not registered, the registry has it, or its token. */
+/** Places of a resource whose object is not fresh: neither it nor a token is registered, the object is, or its token is. */
 export const NOWHERE = -1;
 const REGISTERED = -2;
 const BY_TOKEN = -3;
@@ -158,30 +158,30 @@ function registerFresh(): void {
   objects.length = resources.length = freshCount = 0;
 }
 
-/** What the registry has for a token: it stands for the object of this resource. */
+/** What the registry holds for a token: the resource whose object holds that token. */
 interface Lent {
   resource: Resource | undefined;
 }
 
 const tokens: FinalizationRegistry<Lent> = new FinalizationRegistry(({ resource }) => resource?.finalize());
 
-/** The registry has it in place of the object that has it. */
+/** The registry watches a token in place of the object that holds it. */
 export interface Token {
   readonly home: TokenHome;
   readonly lent: Lent;
 }
 
 /**
- * Where the token is of what is lent again and again, while it is not lent. To register each object that is lent takes a
- * twentieth of a ring's turn; so the token is registered, once. Only the object that is lent has it: they are collected
- * together where the program forgets the object. Its dispose gives the token back.
+ * Keeps the token of memory that is lent repeatedly, between two lends. Registering each lent object takes a twentieth of a
+ * ring's turn, so one token is registered, once. Only the lent object holds the token: if the program forgets the object,
+ * both are collected together. The object's dispose gives the token back.
  */
 export class TokenHome {
   #token: Token | undefined;
-  /** Of the token that was taken last: the token itself must not be held here. */
+  /** Belongs to the token that was taken last. Holding the token itself here would keep it from being collected. */
   #lent: Lent | undefined;
 
-  /** The token, for the object of a resource. */
+  /** Returns the token, for the object of a resource. */
   take(resource: Resource): Token {
     const token = this.#token ?? this.#made();
     this.#token = undefined;
@@ -195,7 +195,7 @@ export class TokenHome {
     this.#token = token;
   }
 
-  /** Its object needs no finalizer any more. */
+  /** Called once the resource's object needs no finalizer. */
   forget(resource: Resource): void {
     if (this.#lent?.resource === resource) this.#lent.resource = undefined;
   }

@@ -104,7 +104,7 @@ export class Resource extends Printed {
   /** @internal Where its object is among those that the garbage collector may have to end. */
   place: number = NOWHERE;
 
-  /** @internal Where the token of its object comes from, if that is not registered by itself. */
+  /** @internal Gives the token of its object, if a token is registered in place of the object. */
   declare tokenHome?: TokenHome;
 
   /** @internal The native objects it still owns. */
@@ -275,7 +275,7 @@ export class Resource extends Printed {
   }
 
   /**
-   * Takes away the views that conflict with a map, with those of its route's earlier steps.
+   * Takes away the views that conflict with a map, or with the earlier steps of its route.
    *
    * @throws {AccessError} if a view cannot be taken away.
    */
@@ -293,7 +293,7 @@ export class Resource extends Printed {
   /**
    * Records work that a program declares.
    *
-   * @param writes false if it only reads
+   * @param writes false if that work only reads
    * @throws {ArgumentError} if `fence` is not a fence.
    * @throws {DisposedError} if it or a part was disposed.
    */

@@ -2,7 +2,7 @@ import type { MemoryTarget } from "../contract.ts";
 import type { Reason } from "../errors.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** Where code of CUDA's finds the first element on its GPU; or why it does not, with `remedy`. */
+/** The address at which CUDA's code finds the first element on its GPU; or why it cannot, with `remedy`. */
 export function cudaAddressOf(tensor: Tensor, remedy: string): bigint | Reason {
   const { ports } = tensor.target as Partial<MemoryTarget>;
   const offer = ports?.exports.find(({ kind }) => kind === "cuda-pointer");
@@ -11,7 +11,7 @@ export function cudaAddressOf(tensor: Tensor, remedy: string): bigint | Reason {
   return refusal ?? ports!.export!(tensor, "cuda-pointer", tensor.byteLength, "read-write", false).port.value;
 }
 
-/** Where the CPU finds the first element at any time, whatever API the memory is of; or why it does not, with `remedy`. */
+/** The address at which the CPU finds the first element at any time, for memory of any API; or why it cannot, with `remedy`. */
 export function hostAddressOf(
   { target, grant: { allocation }, described: { range } }: Tensor,
   remedy: string,

@@ -39,7 +39,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   /** What it was mapped or sliced from. */
   readonly parent: Mapped | undefined;
   #resource: Resource | undefined;
-  /** @internal What the garbage collector watches in its place; set on what is lent again and again, and on nothing else. */
+  /** @internal The garbage collector watches this in its place; set only on objects that are lent repeatedly. */
   declare token?: Token | undefined;
   /** What it is a part of, while that has one end of life for both. */
   readonly #part: PlacedPlane | undefined;

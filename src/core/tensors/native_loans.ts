@@ -76,8 +76,9 @@ export class NativeLoans {
   }
 
   /**
-   * Lends a frame, which is in use until the library has no reference to its memory: its end waits for that, and so does who
-   * would write it, or read what is lent for writing. Returns the object, which is a program's to hand over.
+   * Lends a frame, which is in use until the library has no reference to its memory: its end waits for that, and so
+   * does each map for writing; a map for reading waits if the frame was lent for writing. Returns the object, which the
+   * program hands over.
    *
    * @param make makes the object, by {@link lend}
    */

@@ -24,7 +24,7 @@ export const CUDA_MEMORY: Readonly<Record<CudaRuleKind, CudaKindRules>> = {
 /** The fields of a device that rules need. */
 export type RuledDevice = Pick<CudaDevice, "name" | "attributes">;
 
-/** @throws {ArgumentError} for a kind or an operation that there is not. */
+/** @throws {ArgumentError} for an unknown kind or operation. */
 function ruleIn(kind: CudaRuleKind, operation: CudaOperation): CudaRule {
   const rules = CUDA_MEMORY[checks.nameIn(kind, CUDA_MEMORY, "kind")];
   return rules[checks.nameIn(operation, rules, "operation")];

@@ -66,7 +66,7 @@ async function exactly(stream: Stream, length: number, what: string): Promise<By
   throw badMessage(what, `expected ${length} bytes, got ${bytes.length}.`);
 }
 
-/** What each side says of itself. */
+/** What each side sends about itself. */
 export interface Side {
   /** Where its worker is. */
   readonly worker: Bytes;
@@ -76,7 +76,7 @@ export interface Side {
   readonly timeout: number;
 }
 
-/** What a reader says besides: the tags of what comes and goes, which only the two sides know. */
+/** A reader also sends the tags of messages in both directions, which only the two sides know. */
 export interface Hello extends Side {
   readonly tags: Tags;
 }

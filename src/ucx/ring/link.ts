@@ -58,7 +58,7 @@ export interface LinkInit {
   readonly tags: Tags;
   /** Milliseconds after which this side gives the other one up. */
   readonly timeout: number;
-  /** The same of the other side's. */
+  /** Milliseconds after which the other side gives this one up. */
   readonly theirTimeout: number;
   /** How many bytes of each frame come inside its notice: {@link insideOf}. */
   readonly inside: number;
@@ -106,7 +106,7 @@ export class UcxLink implements Link, Fetch, Advancing {
   #unsent: MessagePlace | undefined;
   /** How many bytes that is. */
   #owed = 0;
-  /** How many bytes are enough to send. */
+  /** Releases are sent once they have so many bytes. */
   #enough = 0;
   /** How many frames this program had published when it released the last one. */
   #publishedBefore = 0;
@@ -238,8 +238,8 @@ export class UcxLink implements Link, Fetch, Advancing {
   }
 
   /**
-   * How many releases go together. The other side fills the second half of its frames meanwhile. Where this program sends
-   * a frame for each that it takes, one is enough: the other side waits for that, and not for releases.
+   * How many releases go together. The other side still has half of its frames to fill. If this program sends a frame for
+   * each that it takes, the other side waits for those and not for releases, so one frame to fill is enough.
    */
   #mostKept(): number {
     const { slots = 1 } = this.#init;

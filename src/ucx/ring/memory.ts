@@ -35,7 +35,7 @@ export function placeOf(ucx: OpenUcx, mapped: Mapped, argument: string, undo: Un
   return placeAt(ucx, spotOf(ucx, first, argument), byteLength, undo);
 }
 
-/** Has UCX know a frame's memory, until its end. */
+/** Registers a frame's memory with UCX, until its end. */
 function placeAt(ucx: OpenUcx, spot: Spot, byteLength: number, undo: Undo): Place {
   const { address, memoryType: memory_type } = spot;
   const bytes = memory_type === UCS_MEMORY_TYPE_HOST ? bytesAt(address, byteLength, API, undo) : undefined;
@@ -93,10 +93,10 @@ function extentOf(mapped: Mapped, argument: string) {
 
 /** A frame of this side's, and where the writer's bytes go. */
 export interface Room {
-  // The worker keeps the link, and frames keep their reader: so a link that had them would keep a forgotten reader.
+  // The worker keeps the link, and frames keep their reader: a link that kept frames would keep a forgotten reader.
   readonly place: Place;
   readonly frame: Tensor | Frame;
-  /** What ends the place, where the program can end that before the ring. */
+  /** The owner of the place's memory, if the program can end that before the ring. */
   readonly owner?: Resource;
   /** How its bytes lie, in words. */
   readonly planes: string;
@@ -108,7 +108,7 @@ interface Where {
   readonly targets: readonly Target[];
 }
 
-/** A GPU's memory in which a reader keeps its frames; undefined where a target before that takes a memfd. */
+/** The GPU's memory in which a reader keeps its frames; undefined if an earlier target imports a memfd. */
 export function gpuIn(targets: readonly Target[], { takesCuda }: OpenUcx): Target | undefined {
   const first = targets.find((target) => importsMemfd(target) || takesCuda && isOfCuda(target));
   return first !== undefined && !importsMemfd(first) ? first : undefined;

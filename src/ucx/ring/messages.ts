@@ -13,7 +13,7 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 export interface Place {
   readonly address: Address;
   readonly byteLength: number;
-  /** What is there, where the CPU sees it. */
+  /** Its bytes, if the CPU sees them. */
   readonly bytes?: Bytes;
   /** How UCX is called with it. It knows the memory of frames, which it would else register for each transfer. */
   readonly param: DataView<ArrayBuffer>;

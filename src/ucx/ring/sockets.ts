@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { literal, type Names, optionsIn } from "../../core/argument.ts";
 import { unlessAborted } from "../../core/device/fence.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { errnoError, type Hints } from "../../core/native/libc.ts";
 import {
   EADDRINUSE,
@@ -41,9 +42,9 @@ export interface UcxRingsOptions {
   /** Makes a reader's connection. */
   readonly connect?: (address: string) => Promise<Conn>;
   /**
-   * Milliseconds after which a side that is not heard of is given up, 10,000 by default. A writer has its frames back
-   * then; a reader's `next()` throws. A network that is away for less is not noticed. Both sides send their signs of life
-   * four times in the shorter of the two.
+   * Milliseconds without a sign of life after which the other side is given up, 10,000 by default. A writer has its frames
+   * back then; a reader's `next()` throws. A shorter interruption of the network goes unnoticed. Both sides send a sign of
+   * life four times in the shorter of their two timeouts.
    */
   readonly timeout?: number;
 }
@@ -109,16 +110,27 @@ function made<T>(name: string, make: ((address: string) => T) | undefined, addre
 export function socketError(error: unknown, fn: string, address: string): unknown {
   if (!(error instanceof Error)) return error;
   const { code: name } = error as Error & { readonly code?: unknown };
+  if (error.message.startsWith(NO_HOST)) return noHost(address, fn, error);
   const code = [...ERROR_NAMES].find(([, one]) => one === name)?.[0];
   if (code === undefined) return error;
   return errnoError(API, code, fn, hintsAt(address), { cause: error });
 }
 
+/** How Deno's message of a failed lookup begins. Its error has no class and no code of its own. */
+const NO_HOST = "failed to lookup address information";
+
+function noHost(address: string, fn: string, cause: Error): ArgumentError {
+  const hint = "Is the name right, and does this machine reach its name server?";
+  const what = `address: this machine finds no host for ${literal(address)}.`;
+  return new ArgumentError(what, { api: API, fn, argument: "address", hint, cause });
+}
+
 function hintsAt(address: string): Hints {
   const isThere = `Does the ring's writer listen at ${address}? Start it first.`;
+  const isOpen = `${isThere} A writer at a port alone listens at 127.0.0.1.`;
   const isFar = `No route leads from this machine to ${address}: is the address right, and the network up?`;
   return {
-    [ECONNREFUSED]: isThere,
+    [ECONNREFUSED]: /.:\d+$/.test(address) ? isOpen : isThere,
     [ENOENT]: isThere,
     [EADDRINUSE]: `Another socket listens at ${address}: end its process, or choose another address.`,
     [EADDRNOTAVAIL]: `A writer listens at an address of its own machine, which ${address} is not.`,

@@ -82,7 +82,7 @@ function raise(error: unknown): never {
 }
 
 function ended(cause?: unknown): NativeCallError {
-  const hint = "The other side ended before it had said all, or does not let this process in.";
+  const hint = "The other side ended before it had said all, or turned this process away: then its warning says why.";
   return errnoError(API, ECONNRESET, "the handshake of a ring", hint, { cause });
 }
 

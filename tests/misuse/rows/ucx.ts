@@ -169,6 +169,13 @@ export default table(import.meta, {
     }),
     flags: ONLINE,
   },
+  "a read of a ring at a host that does not exist": {
+    ...opened(
+      (ucx) => ucx.rings({ secret: SECRET }).open("nowhere.invalid:7000", { contexts: [host] }),
+      wrong("address", /finds no host for "nowhere\.invalid:7000"/, /Is the name right/, "connect"),
+    ),
+    flags: ONLINE,
+  },
   "a ring at an address of another machine": {
     ...opened((ucx, one) => {
       using other = host.allocate(BYTES);
