@@ -2,8 +2,8 @@ import type { ApiExaminer } from "./api.ts";
 import type { PermissionReport } from "./report.ts";
 
 export function permissionsOf(apis: readonly ApiExaminer[]): PermissionReport[] {
-  const variables = apis.flatMap((api) => api.variables);
-  const files = apis.flatMap((api) => api.files);
+  const variables = [...new Set(apis.flatMap((api) => api.variables))];
+  const files = [...new Set(apis.flatMap((api) => api.files))];
   const granted = (descriptors: readonly Deno.PermissionDescriptor[]) =>
     descriptors.every((descriptor) => Deno.permissions.querySync(descriptor).state === "granted");
   return [

@@ -32,6 +32,8 @@ Deno.test({
     const text = (await printed(["--no-proof"])).replace(/\s+/g, ""); // lines end where they are full
     for (const { flag, shows } of report.permissions.filter((it) => !it.granted)) {
       assert(text.includes(flag) && text.includes(shows.replace(/\s+/g, "")), flag);
+      const names = `${flag} ${shows}`.match(/[A-Z_]{4,}|\/[\w/.]+/g) ?? [];
+      assertEquals(names, [...new Set(names)]); // each once
     }
   },
 });

@@ -205,7 +205,7 @@ for (const reads of [false, true]) {
       else await new Promise((resolve) => setTimeout(resolve, 20)); // what has come is lost, so it is a reset
     };
     const [error] = await Promise.all([assertRejects(() => open(rings, path), NativeCallError), ends()]);
-    assertEquals([error.codeName, error.hint?.includes("does not let this process in")], ["ECONNRESET", true]);
+    assertEquals([error.codeName, error.hint?.includes("turned this process away")], ["ECONNRESET", true]);
   });
 }
 

@@ -104,7 +104,7 @@ export class Arguments<C, U extends Usable = Usable> {
 export function assertArguments(args: unknown, types: readonly string[], launch: Launch): void {
   if (Array.isArray(args) && args.length === types.length) return;
   const what = Array.isArray(args)
-    ? `expected ${types.length} arguments (${types.join(", ")}), got ${args.length}.`
+    ? `expected ${types.length} argument${types.length === 1 ? "" : "s"} (${types.join(", ")}), got ${args.length}.`
     : `expected an array, got ${aKind(args)}.`;
   throw wrongLaunch(launch, "args", what);
 }

@@ -131,7 +131,8 @@ function attemptsOf({ attempts }: LibraryReport) {
   return attempts.map(({ path, message }) => ["tried", `${path}: ${message}`] as const);
 }
 
-function foundAt({ opened, file, version, package: owner, variable }: LibraryReport): string {
+function foundAt({ opened, file, version, package: owner, variable, override }: LibraryReport): string {
+  if (opened === undefined && override !== undefined) return `not open; correct or unset ${variable}, which names it`;
   if (opened === undefined) return `not open; ${variable}=path names a library (with --allow-env)`;
   return listed(version, file ?? opened, owner);
 }
