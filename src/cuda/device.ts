@@ -1,6 +1,6 @@
 import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_runtime/errors.ts";
 import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
-import { object, shown, shownFields } from "../core/argument.ts";
+import { object, shownFields } from "../core/argument.ts";
 import { hasPart } from "../core/device/choice.ts";
 import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn, type Reported } from "../core/device/device_on.ts";
@@ -69,12 +69,8 @@ export function cudaDevices(): CudaDevice[] {
 
 export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   const { ordinal, uuid, name, on } = object(choice, "device");
-  if (ordinal !== undefined && !Number.isInteger(ordinal)) {
-    throw wrong(`ordinal: expected an integer, got ${shown(ordinal)}.`);
-  }
-  for (const [field, text] of Object.entries({ uuid, name })) {
-    if (text !== undefined && typeof text !== "string") throw wrong(`${field}: expected a string, got ${shown(text)}.`);
-  }
+  if (ordinal !== undefined) checks.assertInteger(ordinal, "ordinal", 0, Number.MAX_SAFE_INTEGER);
+  for (const [field, text] of Object.entries({ uuid, name })) if (text !== undefined) checks.assertText(text, field);
   const devices = on === undefined ? cudaDevices() : devicesOn(checks, contextOn(checks, on), cudaDevices(), reportOf);
   const plain = uuid === undefined ? undefined : plainUuid(uuid);
   const found = devices.find((device) =>

@@ -10,7 +10,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { cudaMemoryClass } from "./alias/classes.ts";
 import type { SampleContext } from "./alias/samples.ts";
 import type { CudaPrimaryContext } from "./base.ts";
-import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
+import { closedToHost, cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
 import { dmaBufFd, dmaBufOffer } from "./dmabuf.ts";
 import { deviceAddressOf, lockedByOthers, refuseRegister, refuseRegistered, register } from "./memory/registered.ts";
 import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
@@ -113,7 +113,9 @@ export function hostPorts<C extends SampleContext>(
   const classOf = (allocation: Allocation) => context.hostMemory.classOf(context.hostMemory.reachOf(allocation));
   const byAddress: Offer = {
     kind: "host-pointer",
-    refuse: ({ allocation: { block } }) => block.closed,
+    refuse: ({ address, allocation: { block } }) => {
+      if (address === undefined) return block.closed ?? closedToHost(context.name);
+    },
     prepare: ({ allocation }) => context.proofs.tryToProve(classOf(allocation)),
     judge: ({ allocation }) => context.proofs.judge(classOf(allocation)),
   };

@@ -1,4 +1,4 @@
-import { isMade } from "../../core/argument.ts";
+import { isMade, shown } from "../../core/argument.ts";
 import { asked } from "../../core/device/asking.ts";
 import { StreamEnds } from "../../gl/stream_ends.ts";
 import { DisposedError } from "../../core/errors.ts";
@@ -92,7 +92,7 @@ export function assertEnds(stream: unknown, eglStream: EglStreamLike, expected: 
   if (expected.includes(state)) return;
   throw checks.wrong(
     "eglStream",
-    `expected a stream that is ${expected.map((name) => `"${name}"`).join(" or ")}, got "${state}".`,
+    `expected a stream that is ${expected.map((name) => `"${name}"`).join(" or ")}, got "${shown(state)}".`,
     `${what} A stream that was connected in another order is of no more use: make a new one.`,
   );
 }

@@ -1,5 +1,6 @@
 import { ArgumentError, Frame, imageInfo, LayoutError } from "@samepage/interop";
 import { CudaArrayFrame, CudaEglImage, CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
+import { EglContext, eglDevices } from "@samepage/interop/egl";
 import { device } from "../cuda.ts";
 import { any, fails, say } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
@@ -100,7 +101,6 @@ export default table(import.meta, {
     gpus: 1,
     async run() {
       using cuda = device();
-      const { EglContext, eglDevices } = await import("@samepage/interop/egl");
       const gpu = eglDevices().find((one) => one.cuda === 0);
       if (gpu === undefined) return say("no EGL device of CUDA's");
       using egl = EglContext.open({ device: gpu.index });
