@@ -8,7 +8,7 @@ export const CUDA_12_FOLDER: string = new URL("cuda_runtime/", FOLDER).pathname;
 
 /**
  * The path of a library of CUDA that `deno task setup test` has unpacked, by its file's name: `libcudart.so.13`,
- * `libcudart.so.12`, `libnvrtc.so.13`. It is undefined where there is none. There is no libcuda among them: that is part
+ * `libcudart.so.12`, `libnvrtc.so.13`. It is undefined if no file is found. There is no libcuda among them: that is part
  * of the driver.
  */
 export function cudaLibrary(name: string): string | undefined {

@@ -122,7 +122,7 @@ export class PythonObject extends Printed implements Disposable {
       })) as R;
   }
 
-  /** An attribute. @throws {PythonError} if there is none. @throws {DisposedError} once this was disposed. */
+  /** An attribute. @throws {PythonError} if the object lacks it. @throws {DisposedError} once this was disposed. */
   get<R extends PythonValue = PythonValue>(name: string): R {
     checks.assertText(name, "name");
     return holding(() => taken(attribute(this.address, name))) as R;

@@ -27,7 +27,7 @@ function linkOf(name: string): string | undefined {
 Deno.test("channel: a port arrives with what it says, and an fd of its own", () =>
   withEnds(({ one, other }) =>
     withFd(async (fd) => {
-      // The caller closes the fd, so it is none of the port's.
+      // The caller closes the fd, so the port does not own it.
       const port = new Port("egl-stream", { fd, value: 2n ** 63n, offset: 4, byteLength: 5 });
       await one.sendPort(port);
       assertEquals(port.takeFd(), fd);

@@ -40,7 +40,7 @@ test("next() gives the metadata, the regions and the times of the frame that was
       using shown = (await reader.next())!;
       assertEquals({ entries: entriesOf(shown), regions: shown.regions, media: shown.info.media }, was);
       assertEquals([reader.sequence, shown.info.format], [turn, "NV12"]);
-      shown.metadata.add("detection", { xMin: 0, yMin: 0, xMax: 1, yMax: 1 }); // nobody else's
+      shown.metadata.add("detection", { xMin: 0, yMin: 0, xMax: 1, yMax: 1 }); // of this reader alone
     }
   }
 });

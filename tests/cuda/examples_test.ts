@@ -1,4 +1,4 @@
-// The examples as users run them, each in a process of its own: on a GPU, and where there is none.
+// The examples as users run them, each in a process of its own: with a GPU and without.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { host, type HostTensor, MapperGraph } from "@samepage/interop";

@@ -184,7 +184,7 @@ gpuTest(
          said(() => cuda.openMemory({ handle: flipped, layout })),
          said(() => cuda.openMemory({ handle: crypto.getRandomValues(new Uint8Array(64)), layout })),
          said(() => cuda.openEvent({ handle: crypto.getRandomValues(new Uint8Array(64)) })),
-         said(() => cuda.allocate(layout)), // CUDA is none the worse for it
+         said(() => cuda.allocate(layout)), // CUDA still works
        ]));`,
         { ENVELOPE: bytes.toHex(), HANDLE: handle.toHex() },
       );

@@ -1,4 +1,4 @@
-/** The example of EGL and CUDA as users run it, in a process of its own: on a GPU, and where there is none. */
+/** The example of EGL and CUDA as users run it, in a process of its own: with a GPU and without. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import sharp from "sharp";
 import { HEIGHT, ringed, WIDTH } from "../../examples/egl-image-cuda/expected.ts";

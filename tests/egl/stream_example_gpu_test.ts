@@ -1,4 +1,4 @@
-/** The example of EGLStreams as users run it, in processes of its own: on a GPU, and where there is none. */
+/** The example of EGLStreams as users run it, in processes of its own: with a GPU and without. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import sharp from "sharp";
 import { SIZE } from "../../examples/egl-stream/both.ts";

@@ -50,7 +50,7 @@ const KINDS: { readonly [kind: string]: { readonly made: readonly string[]; read
 
 const counts = new Map<string, number>();
 
-/** How many of each kind there are now; those of which there is none are left out. */
+/** How many of each kind there are now; kinds without an object are left out. */
 export function natives(): Readonly<Record<string, number>> {
   return Object.fromEntries([...counts].filter(([, count]) => count !== 0).sort());
 }

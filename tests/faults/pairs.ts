@@ -7,7 +7,7 @@ import { assertEquals } from "@std/assert";
 import { setTap } from "../../src/core/native/library.ts";
 import { tapped } from "./tap.ts";
 
-/** What makes an object, and what frees it, also where there is none. */
+/** What makes an object, and what frees it, also where no object was made. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {
   av_frame_alloc: ["av_frame_free"],
   av_packet_alloc: ["av_packet_free"],

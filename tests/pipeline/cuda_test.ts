@@ -54,7 +54,7 @@ const PLANES = ["const unsigned char*", "int", "unsigned char*", "int", "int", "
 
 const same = (info: FrameInfo) => info;
 
-/** PyTorch in this process; undefined where there is none. */
+/** PyTorch in this process; undefined if it is missing. */
 async function torch(): Promise<Python> {
   const python = Python.open({ home: TORCH });
   await python.runAsync("import torch; torch.zeros(1, device='cuda')");

@@ -26,7 +26,7 @@ export async function buildStandIn(): Promise<string | undefined> {
   });
 }
 
-/** Has this process use a real DPCTL if one is named, else the stand-in. Returns why there is none. */
+/** Has this process use a real DPCTL if one is named, else the stand-in. Returns what is missing. */
 export async function openSycl(): Promise<string | undefined> {
   if (!isStandIn()) return undefined;
   const missing = await buildStandIn();

@@ -237,7 +237,7 @@ class World {
     }
   }
 
-  /** What a node is an intermediate of, at last; itself where it is none. */
+  /** What a node is an intermediate of, at last; the node itself if it is no intermediate. */
   madeFor(node: Node): Node {
     const next = this.nodes.find(({ intermediate }) => intermediate === node);
     return next === undefined ? node : this.madeFor(next);

@@ -63,7 +63,7 @@ export class Recording {
   readonly calls: string[] = [];
   /** The code of every library that was loaded. */
   readonly loaded: Uint8Array[] = [];
-  /** What cuLaunchKernelEx answers. */
+  /** The code that cuLaunchKernelEx returns. */
   launchCode = 0;
   /** Are events reached? */
   idle = true;
@@ -257,7 +257,7 @@ function recorded(
   );
 }
 
-/** A library in which every function is there, and answers 0. */
+/** A library in which every function is there, and returns 0. */
 function emptyLibrary(folder: string, symbols: LibrarySpec<Deno.ForeignLibraryInterface>["symbols"]): string {
   const [source, path] = [`${folder}/empty.c`, `${folder}/libempty.so`];
   const names = [...Object.keys(symbols), "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2"]; // machine code calls these two

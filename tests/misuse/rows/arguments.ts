@@ -84,6 +84,20 @@ export default table(import.meta, {
       message: /expected 4 arguments \(int\* o, int n, float4 v, int\* l\), got 3/,
     },
   },
+  "none for a kernel of one parameter": {
+    opencl: true,
+    run: () => {
+      using cl = open();
+      using program = cl.program("kernel void one(global int *a) {}");
+      using k = program.kernel("one");
+      k.run({ items: [1] }, []);
+    },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
+      message: /expected 1 argument \(int\* a\), got 0/,
+    },
+  },
   "no array": {
     opencl: true,
     run: withKernel(({ k }) => k.run({ items: [1] }, any({ length: 4 }))),
