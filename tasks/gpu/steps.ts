@@ -202,7 +202,7 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       name: "ucx-cuda",
       what: "the same with UCX of the wheel libucx-cu12, which has transports for CUDA's memory",
       limit: 120,
-      stage: 1,
+      stage: 4,
       onlyIfNamed: true,
       run: (job) => withPacked(job, UCX, ucxWithCuda),
     },
@@ -233,9 +233,17 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
   ];
 }
 
+/** It counts the GPU's free memory. */
+const COUNTING = "tests/ucx/cuda_gpu_test.ts";
+
 /** UCX's tests, and how fast a GPU's frames cross. */
 async function ucxWithCuda(job: Job): Promise<Outcome> {
-  return together([await runTests(job, await ucxTests(), 3), await bench(job, "cuda", "ucx-cuda")]);
+  const others = (await ucxTests()).filter((path) => path !== COUNTING);
+  return together([
+    await runTests(job, others, 3),
+    await runTests(job, [COUNTING], 1),
+    await bench(job, "cuda", "ucx-cuda"),
+  ]);
 }
 
 async function examples(job: Job): Promise<Outcome> {

@@ -113,7 +113,7 @@ export default table(import.meta, {
     },
     says: [
       ...Array(4).fill("ArgumentError schedule"),
-      ...Array(4).fill("ArgumentError device"),
+      ...["ordinal", "ordinal", "uuid", "name"].map((option) => `ArgumentError ${option}`),
       ...Array(3).fill("ArgumentError options"),
     ],
   },
