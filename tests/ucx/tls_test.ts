@@ -48,13 +48,27 @@ certifiedTest(
     });
     const warnings = await warningsOf(async () => {
       await assertRejects(() => open(stranger, port), MessageError, "the writer turned this reader away");
-      await assertRejects(() => open(suspicious, port), Deno.errors.InvalidData, "UnknownIssuer");
+      await assertRejects(() => open(suspicious, port), MessageError, "UnknownIssuer. Do both sides use TLS");
       await using _reader = await open(ucx.rings({ secret: SECRET, connect }), port);
       await until(() => ring.readers === 1, "the third is let in");
     });
     assertEquals(warnings.length, 2);
   },
 );
+
+certifiedTest("rings() over TLS refuse a writer that does not use it", async (folder) => {
+  await using ucx = UcxContext.open({ transports: ["tcp"] });
+  const port = unusedPort();
+  const { connect } = tls(folder);
+  await warningsOf(async () => {
+    await using _ring = create(ucx.rings({ secret: SECRET }), port, 2);
+    await assertRejects(
+      () => open(ucx.rings({ secret: SECRET, connect }), port),
+      MessageError,
+      "Do both sides use TLS",
+    );
+  });
+});
 
 certifiedTest("ring: over TLS, a connection that ends without a word is the end of the other side", async (folder) => {
   await using ucx = UcxContext.open({ transports: ["tcp"] });

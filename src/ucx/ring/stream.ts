@@ -17,6 +17,8 @@ const ENDS = [
   Deno.errors.UnexpectedEof,
 ];
 
+const BOTH_BY_TLS = "Do both sides use TLS, and does this one trust the writer's certificate?";
+
 /** Whole messages over a connection, each with its length before it. */
 export class Stream {
   readonly #conn: Conn;
@@ -28,7 +30,7 @@ export class Stream {
     this.#conn = conn;
   }
 
-  /** The next message. @throws {MessageError} if it is longer than `most` bytes. @throws as {@link some}, and where it has ended. */
+  /** The next message. @throws {MessageError} if it is longer than `most` bytes, or TLS refuses it. @throws as {@link some}, and where it has ended. */
   async receive(most: number): Promise<Uint8Array<ArrayBuffer>> {
     const length = new DataView((await this.#exactly(LENGTH_BYTES)).buffer).getUint32(0, true);
     if (length > most) throw badMessage("length", `expected at most ${most} bytes, got ${length}.`);
@@ -78,6 +80,7 @@ export class Stream {
 }
 
 function raise(error: unknown): never {
+  if (error instanceof Deno.errors.InvalidData) throw badMessage("tls", `${error.message}. ${BOTH_BY_TLS}`, error);
   throw ENDS.some((type) => error instanceof type) ? ended(error) : error;
 }
 
