@@ -35,7 +35,7 @@ figure({
       const { cudaHostRegister, cudaHostGetDevicePointer, cudaHostUnregister } = cudart();
       return {
         run(count) {
-          frame.resource.assertLive(); // nobody else holds it
+          frame.resource.assertLive(); // no other owner holds it
           for (let i = 0; i < count; i++) {
             check(cudaHostRegister(address, length, flags), "cudaHostRegister");
             check(cudaHostGetDevicePointer(slot, address, 0), "cudaHostGetDevicePointer");
@@ -59,7 +59,7 @@ figure({
       const kept = cuda.register(frame);
       return {
         run(count) {
-          kept.resource.assertLive(); // nobody else holds it
+          kept.resource.assertLive(); // no other owner holds it
           for (let i = 0; i < count; i++) graph.map(frame, cuda)[Symbol.dispose]();
         },
       };

@@ -6,7 +6,7 @@
 #include <opencv2/core.hpp>
 #include <opencv2/core/ocl.hpp>
 
-// Keeps the compiler from leaving out what nobody looks at.
+// Keeps the compiler from leaving out what no code reads.
 static inline void look_at(const void *object) { asm volatile("" : : "r"(object) : "memory"); }
 
 // OpenCV uses the harness's context from now on, in this thread.

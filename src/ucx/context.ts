@@ -168,8 +168,9 @@ export class UcxContext extends NativeObject {
   }
 
   /**
-   * Rings of frames whose readers are in other processes, on other machines too: `FrameRing` over UCX. The two sides know
-   * each other by a secret, or by the sockets that the program makes; over those goes who may come, and who has ended.
+   * Rings of frames whose readers are in other processes, on other machines too: `FrameRing` over UCX. The two sides meet
+   * by TCP with a secret, or over sockets that the program makes. That connection says where their memory is, and that each
+   * side is still there.
    *
    * @throws {ArgumentError} for a secret of less than 16 bytes, and for neither a secret nor sockets.
    *

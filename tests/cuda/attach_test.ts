@@ -1,4 +1,4 @@
-/** Streams and memory that somebody else has made: by libcudart itself, which this opens once more. */
+/** Streams and memory that other code has made: by libcudart itself, which this opens once more. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, DisposedError, host, LayoutError } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
@@ -65,7 +65,7 @@ gpuTest("a stream of ours that ends takes along who attached to it", () =>
     assertEquals(new Set(seen), new Set([19]));
   }));
 
-gpuTest("work on a stream of somebody else's is ordered, and its owner keeps it", () =>
+gpuTest("work on a stream of other code's is ordered, and its owner keeps it", () =>
   withCuda((cuda) => {
     using owners = new OwnersStream(cuda);
     using held = new Held(cuda);
@@ -123,7 +123,7 @@ gpuTest("a device's context maps memory of the host, whatever the flags say", ()
     assertEquals(same.flags.filter((flag) => flag.startsWith("cudaDeviceSchedule")).length, 1);
   }));
 
-gpuTest("attach() uses memory of somebody else's, and calls its owner once", () =>
+gpuTest("attach() uses memory of other code's, and calls its owner once", () =>
   withCuda((cuda) => {
     using owners = new OwnersMemory(cuda, SIZE);
     using program = cuda.program(`extern "C" __global__ void put(unsigned char* x) { x[threadIdx.x] = threadIdx.x; }`);

@@ -9,7 +9,7 @@ const found = devicesHere();
 /** The GPUs of this machine; none where CUDA has none. */
 export const devices: readonly CudaDevice[] = found.devices;
 
-/** Why there is none. */
+/** Why CUDA has no GPU here. */
 export const missing: string | undefined = found.missing;
 
 function devicesHere(): { devices: readonly CudaDevice[]; missing?: string } {

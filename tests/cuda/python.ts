@@ -2,7 +2,7 @@ import { missing } from "./help.ts";
 
 /**
  * What a test lacks that needs a Python with one of these modules; undefined where it is there. Where CUDA has no device,
- * nobody is asked: importing takes seconds.
+ * Python is not started: importing takes seconds.
  */
 export function pythonLacks(...modules: readonly string[]): string | undefined {
   if (missing !== undefined) return undefined;

@@ -39,7 +39,7 @@ testMat("a Mat of samepage's", async () => {
   for (const call of ["libc.mmap", "libc.munmap", "opencv_core.fastMalloc"]) some(faults, call);
 });
 
-testMat("attaching to a Mat of somebody else's, and mapping it to the host", async () => {
+testMat("attaching to a Mat of other code's, and mapping it to the host", async () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
   const slot = takeSlot();

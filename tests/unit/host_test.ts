@@ -440,7 +440,7 @@ Deno.test(
 );
 
 Deno.test(
-  "wrap: a pointer is somebody else's memory, kept by what was given, for as long as it is wrapped",
+  "wrap: a pointer is other code's memory, kept by what was given, for as long as it is wrapped",
   withEmptyLedger(async () => {
     let owner: { buffer: Uint8Array } | undefined = { buffer: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8]) };
     const pointer = Deno.UnsafePointer.of(owner.buffer);
