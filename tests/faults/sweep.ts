@@ -151,8 +151,8 @@ const ASKED_AGAIN: readonly string[] = [
 ];
 
 /**
- * A queue releases the events that it comes past, and sets those behind which its commands wait, which no
- * program waits for. It keeps the first of such failures, and its end throws it.
+ * A queue releases the events that it comes past, and sets the user events behind which its commands wait, where no
+ * program waits for them. It keeps the first of such failures, and its end throws it.
  */
 const KEPT_BY_QUEUE: readonly string[] = ["opencl.clReleaseEvent", "opencl.clSetUserEventStatus"];
 
