@@ -162,3 +162,31 @@ testLayered("what a device had written to a copy of its own comes back, though t
   );
   assertEquals(lines, ["it failed", "5", "{}"]);
 });
+
+testLayered(
+  "a device's copy is not used again where the host may have written since, behind a map that is over",
+  async () => {
+    const lines = await linesOf(
+      `
+    using one = help.open("pocl");
+    using other = help.open("pocl");
+    using graph = new MapperGraph([host, one, other]);
+    using source = host.allocate({ shape: [64], dtype: "u8" });
+    const event = help.gate();
+    const first = graph.map(source, one, { access: "read", after: event.fence });
+    first.disposeAfter(one.queue.fence());
+    await event.complete();
+    graph.map(source, other)[Symbol.dispose](); // it stands for the first, which is over, and has not ended
+    source.view()[0] = 14;
+    {
+      using again = graph.map(source, one, { access: "read" });
+      using seen = graph.map(again, host, { access: "read" });
+      console.log(seen.view({ access: "read" })[0]);
+    }
+    console.log(source.view()[0]);
+  `,
+      { env: layerEnv("map") },
+    );
+    assertEquals(lines, ["14", "14"]);
+  },
+);

@@ -16,7 +16,7 @@ import { Graph, takeStep } from "../../src/core/graph/graph.ts";
 import { chain } from "../../src/core/graph/chain.ts";
 import { edgeOf, type Mapper, type ProbedStep } from "../../src/core/graph/mapper.ts";
 import { edgesOf, portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
-import { AccessError, ArgumentError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, InteropError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { mapBlock, mapReadOnlyPages, PAGE, unmapPages } from "../../src/core/native/blocks.ts";
@@ -484,6 +484,52 @@ for (const isChain of [false, true]) {
     using mapped = graph.map(source, far.target);
     assertEquals([mapped.route.steps.length, view.length], [edges, 0]);
   });
+}
+
+for (const isChain of [false, true]) {
+  const how = isChain ? "a chain" : "a route";
+  Deno.test(
+    `${how} whose last step fails takes views away, and keeps the bytes, while its first step waits for a promise`,
+    withEmptyLedger(async () => {
+      using gate = new ManualGate();
+      const order: string[] = [];
+      const note = (what: string) => command(() => void order.push(what));
+      const driver = new FakeDriver();
+      const line = driver.line();
+      const near = contextOf("near", {
+        line,
+        imports: [pointer({ from: "host", transfer: "migrate" })],
+        import: (port) => ({
+          ...byAddress(port),
+          release: () => void order.push("released"),
+          bring: () => note("brings"),
+          takeBack: (step) => step === 0 ? note("takes back") : undefined,
+        }),
+        exports: [{ kind: "cl_mem" }],
+        export: (_, kind) => ({ port: new Port(kind, { value: 7n }) }),
+      });
+      const far = contextOf("far", {
+        line: driver.line(),
+        imports: [{ kind: "cl_mem" }],
+        import() {
+          throw new Error("no import");
+        },
+      });
+      const both = chain([portMapper("host", "near"), near.target], portMapper("near", "far"));
+      using graph = isChain ? new Graph([host, near, far], [both]) : graphOf(near, far);
+      using source = bytes();
+      const view = source.view();
+      const error = assertThrows(() => graph.map(source, far.target, { after: gate.fence }), InteropError, "no import");
+      assertStringIncludes(error.message, "could never end");
+      assertEquals(view.length, 0);
+      assertThrows(() => source.view(), AccessError, "on their way back");
+      gate.open();
+      line.lane.run();
+      await source.finished();
+      assertEquals(order, ["brings", "takes back", "released"]);
+      assertEquals(source.view().length, 64);
+    }),
+  );
 }
 
 Deno.test(

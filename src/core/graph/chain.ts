@@ -1,8 +1,8 @@
 import { object, shown } from "../argument.ts";
 import type { Target } from "./context.ts";
-import { ArgumentError, type Refusal } from "../errors.ts";
+import { ArgumentError, type Refusal, throwAll } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
-import { takeNextStep } from "./graph.ts";
+import { disposed, takeNextStep } from "./graph.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Described } from "../tensors/described.ts";
 import { ask, edgeOf, isStep, make, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
@@ -113,7 +113,7 @@ class Chain implements Mapper<Mapped, Mapped, ChainStep> {
       }
       return at;
     } catch (error) {
-      at[Symbol.dispose]();
+      throwAll([error, ...disposed(at)], `mapping ${source.name}`);
       throw error;
     }
   }

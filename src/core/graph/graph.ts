@@ -260,8 +260,7 @@ export function takeStep(
   try {
     mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
   } catch (error) {
-    const failures = givenUp(undo, grants[0].resource);
-    for (const grant of grants) grant.finish();
+    const failures = givenUp(undo, grants);
     throwAll([error, ...failures], `mapping ${source.name}`);
     throw error;
   }
@@ -303,16 +302,25 @@ function coverBy(grants: readonly Grant[], returning: readonly Grant[]): void {
   }
 }
 
-/** Undoes what a failed mapper did. A resource that it made may have commands left, which would use what is undone. */
-function givenUp(undo: Undo, resource: Resource | undefined): readonly unknown[] {
-  if (resource === undefined) return unwind(undo);
-  resource.giveBack = undefined;
-  return [...unwind(undo), ...unwind([() => resource.dispose()])];
+/**
+ * Undoes what a failed mapper did. A resource that it made may have commands left, which would use what is undone. A chain
+ * has begun the end of what it made, which ends the grants, too.
+ */
+function givenUp(undo: Undo, grants: readonly Grant[]): readonly unknown[] {
+  const { resource } = grants[0];
+  if (resource?.isLive === false) return [];
+  if (resource !== undefined) resource.giveBack = undefined;
+  const failures = [...unwind(undo), ...unwind([() => resource?.dispose()])];
+  for (const grant of grants) grant.finish();
+  return failures;
 }
 
-/** Disposes a map; returns what fails. A function of its own, so that a map that succeeds makes no closure. */
-function disposed(mapped: Mapped): readonly unknown[] {
-  return unwind([() => mapped[Symbol.dispose]()]);
+/**
+ * Disposes a map; returns what fails. Views go where its end goes on in the background, because its commands have the bytes
+ * until then. A function of its own, so that a map that succeeds makes no closure.
+ */
+export function disposed(mapped: Mapped): readonly unknown[] {
+  return unwind([() => mapped.resource.takeViews(), () => mapped[Symbol.dispose]()]);
 }
 
 const PREFIXES = new WeakMap<Target, string>();

@@ -275,12 +275,12 @@ export class Resource extends Printed {
   }
 
   /**
-   * Takes away the views that conflict with a map, or with the earlier steps of its route.
+   * Takes away the views that conflict with a map, or with the earlier steps of its route, unless those have ended.
    *
    * @throws {AccessError} if a view cannot be taken away.
    */
   takeViews(): void {
-    for (let i = 0; i < this.grants.length; i++) this.grants[i].revokeConflicting();
+    if (this.state !== "freed") { for (let i = 0; i < this.grants.length; i++) this.grants[i].revokeConflicting(); }
     for (let i = 0; i < this.#parts.length; i++) this.#parts[i].takeViews();
     this.intermediate?.takeViews();
   }

@@ -97,6 +97,16 @@ export class HostBuffers {
     return shares.length > 0 && shares.every(({ holder }) => holder?.onTheWayBack);
   }
 
+  /**
+   * Ends the maps on their way back whose work is over. A newer map that has ended may stand for them, and the host may have
+   * written since: what the device keeps of these bytes is old.
+   */
+  endThoseOver(range: ByteRange): void {
+    for (const { shares } of this.overlapping(range)) {
+      for (const { holder } of [...shares]) if (holder?.onTheWayBack) holder.settleIfOver();
+    }
+  }
+
   /** Blocks until the maps of these buffers have ended. @throws {AccessError} if that could never happen. */
   settle(buffers: readonly HostBuffer[]): void {
     for (const { shares } of buffers) for (const { holder } of [...shares]) holder?.settle();

@@ -216,6 +216,8 @@ export function makeRoom<T>(
   asked: T,
 ): Refusal | HostBuffer | undefined {
   const { hostBuffers } = cl.memory;
+  if (hostBuffers.overlapping(range).length === 0) return undefined;
+  hostBuffers.endThoseOver(range);
   const room = roomFor(range, cl, refuse, asked);
   if (room === FREE) return undefined;
   if ("reason" in room) return room;
