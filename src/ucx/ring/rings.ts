@@ -92,7 +92,9 @@ export class UcxRings extends Printed {
       const worker = new UcpWorker(this.#ucx.handle, undo);
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
-      const resource = new Resource({ name: `door of a ring at ${address}`, undo });
+      // UCX knows the memory: the links end before it, also where the program disposes a frame of a ring that is open.
+      const owners = frames.flatMap(({ grants }) => grants.map(({ resource }) => resource));
+      const resource = new Resource({ name: `door of a ring at ${address}`, undo, owners: [...new Set(owners)] });
       const meeting = this.#meeting;
       const door = doorOf({ path: address, resource, listener, meeting, worker, frames: places, descriptions });
       const ring = new RingWriter<T>(door, frames, whenFull);
