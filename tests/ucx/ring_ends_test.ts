@@ -9,7 +9,7 @@ import { type Conn, UcxContext } from "../../src/ucx/mod.ts";
 import { ucp } from "../../src/ucx/library.ts";
 import { Messages } from "../../src/ucx/ring/messages.ts";
 import { warningsOf } from "../warnings.ts";
-import { ucxTest } from "./help.ts";
+import { TRANSPORTS, ucxTest } from "./help.ts";
 import {
   create,
   freshPath,
@@ -238,3 +238,23 @@ ucxTest("ring: with the end of a reader, what had come and was not read is dropp
     Messages.prototype.next = next;
   }
 });
+
+for (const transport of TRANSPORTS) {
+  ucxTest(`ring: a frame's end while it is on its way ends the links before, over ${transport}`, async () => {
+    const path = freshPath();
+    const { ucx, rings } = openRings([transport]);
+    await using _ = ucx;
+    const alive = ledger.alive;
+    const frames = Array.from({ length: 3 }, () => host.allocateFrame(LARGE));
+    {
+      await using ring = rings.create(path, { frames });
+      await using reader = await open(rings, path);
+      await ring.joined();
+      await publish(ring, 1);
+      frames[0][Symbol.dispose](); // UCX may read its bytes until the links have ended
+      assertEquals(await reader.next(), undefined);
+      await until(() => ring.readers === 0, "the reader has gone");
+    }
+    assertEquals(ledger.alive, alive);
+  });
+}

@@ -192,6 +192,7 @@ export class TokenHome {
   }
 
   giveBack(token: Token): void {
+    token.lent.resource = undefined;
     this.#token = token;
   }
 

@@ -170,7 +170,13 @@ const MAX_FAILED = 5;
 /** Codes of calls that fail because the writer has ended, died or hung, over fds and over UCX. */
 const GONE: readonly (string | undefined)[] = [
   ...["ECONNRESET", "EPIPE", "ETIMEDOUT"],
-  ...["UCS_ERR_CONNECTION_RESET", "UCS_ERR_ENDPOINT_TIMEOUT", "UCS_ERR_SHMEM_SEGMENT", "UCS_ERR_TIMED_OUT"],
+  ...[
+    "UCS_ERR_CONNECTION_RESET",
+    "UCS_ERR_ENDPOINT_TIMEOUT",
+    "UCS_ERR_SHMEM_SEGMENT",
+    "UCS_ERR_TIMED_OUT",
+    "UCS_ERR_UNREACHABLE",
+  ],
 ];
 
 function codeOf(error: unknown): string | undefined {

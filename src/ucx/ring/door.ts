@@ -13,7 +13,7 @@ const MAX_ARRIVING = 64;
 
 interface DoorInit {
   readonly path: string;
-  /** Its end of life: the listener's and the worker's. */
+  /** Its end of life: the listener's and the worker's. Its readers' links end first. */
   readonly resource: Resource;
   readonly listener: UcxListener;
   readonly meeting: Meeting;
@@ -26,16 +26,16 @@ interface DoorInit {
 export function doorOf({ path, resource, listener, meeting, worker, frames, descriptions }: DoorInit): Door {
   let arriving = 0;
 
-  const letIn = async (conn: Conn, stream: Stream, ring: Resource, beginning: Bytes, signal: AbortSignal) => {
+  const letIn = async (conn: Conn, stream: Stream, beginning: Bytes, signal: AbortSignal) => {
     await meeting.admit(stream, "writer");
     const { worker: address, isApart, timeout: theirTimeout, tags: theirTags } = await receiveHello(stream);
-    ring.assertLive();
+    resource.assertLive(); // else there is no worker
     const tags = { ...theirTags, sends: theirTags.takes, takes: theirTags.sends }; // as this side sees them
     const { timeout } = meeting;
     const side = { worker: worker.address, isApart: frames.some(({ bytes }) => bytes === undefined), timeout };
     const init = { name: nameOf(conn), worker, address, stream, tags, timeout, theirTimeout, sent: frames };
     const link = new UcxLink({ ...init, inside: insideOf(frames, isApart || side.isApart) }, []);
-    link.resource.dependOn(ring);
+    link.resource.dependOn(resource);
     try {
       await link.met(signal);
       for (const message of [beginning, ...descriptions]) await stream.send(message);
@@ -46,14 +46,14 @@ export function doorOf({ path, resource, listener, meeting, worker, frames, desc
     }
   };
 
-  const welcome = async (conn: Conn, ring: Resource, beginning: Bytes): Promise<UcxLink> => {
+  const welcome = async (conn: Conn, beginning: Bytes): Promise<UcxLink> => {
     arriving++;
     try {
       return await agreedInTime(
         Promise.resolve(conn),
         meeting.timeout,
         undefined,
-        (stream, signal) => letIn(conn, stream, ring, beginning, signal),
+        (stream, signal) => letIn(conn, stream, beginning, signal),
       );
     } finally {
       arriving--;
@@ -73,7 +73,7 @@ export function doorOf({ path, resource, listener, meeting, worker, frames, desc
           throw error;
         }
         if (arriving >= MAX_ARRIVING) conn.close();
-        else yield { welcome: (ring: Resource, beginning: Bytes) => welcome(conn, ring, beginning) };
+        else yield { welcome: (_: Resource, beginning: Bytes) => welcome(conn, beginning) };
       }
     },
   };

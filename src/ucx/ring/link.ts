@@ -179,7 +179,7 @@ export class UcxLink implements Link, Fetch, Advancing {
   /** From now on, both sides send signs of life on the stream, and nothing else. */
   begin(): this {
     this.#heard = performance.now();
-    this.#beats = setInterval(() => this.#beat(), Math.min(this.#init.timeout, this.#init.theirTimeout) / BEATS);
+    this.#beats = setInterval(() => this.#beat(), this.#patience / BEATS);
     void this.#listen();
     return this;
   }
@@ -304,7 +304,7 @@ export class UcxLink implements Link, Fetch, Advancing {
     if (!awaited.hasCome && this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
     // The other side has given up a side that was away for so long, and has filled its frame again.
-    if (this.#isLate(this.#heard)) throw this.#late();
+    if (performance.now() - this.#heard > this.#patience) throw this.#late();
     this.#awaited = undefined;
     return true;
   }
@@ -407,6 +407,11 @@ export class UcxLink implements Link, Fetch, Advancing {
     this.resource.assertLive(); // what ends it has reported its last change
     await this.#changes.next(signal);
     this.resource.assertLive();
+  }
+
+  /** After so many milliseconds one of the two sides gives the other up. */
+  get #patience(): number {
+    return Math.min(this.#init.timeout, this.#init.theirTimeout);
   }
 
   #isLate(since: number): boolean {

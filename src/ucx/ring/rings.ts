@@ -92,7 +92,9 @@ export class UcxRings extends Printed {
       const worker = new UcpWorker(this.#ucx.handle, undo);
       const listener = listening(this.#meeting, address);
       undo.push(() => listener.close());
-      const resource = new Resource({ name: `door of a ring at ${address}`, undo });
+      // UCX knows the memory: the links end before it, also where the program disposes a frame of a ring that is open.
+      const owners = frames.flatMap(({ grants }) => grants.map(({ resource }) => resource));
+      const resource = new Resource({ name: `door of a ring at ${address}`, undo, owners: [...new Set(owners)] });
       const meeting = this.#meeting;
       const door = doorOf({ path: address, resource, listener, meeting, worker, frames: places, descriptions });
       const ring = new RingWriter<T>(door, frames, whenFull);
@@ -108,10 +110,11 @@ export class UcxRings extends Printed {
   /**
    * Joins the ring at an address. It gives the frames that are published from now on, in memory of this side's, for reading.
    *
-   * @typeParam T what they are in the first of `contexts` that imports a memfd: `Frame<HostTensor>`
+   * @typeParam T what they are in the first of `contexts` that imports a memfd (`Frame<HostTensor>`) or is CUDA's, where this
+   *     UCX takes that (`Frame<CudaTensor>`)
    * @throws {ArgumentError} without a context for its frames.
    * @throws {NativeCallError} ECONNREFUSED or ENOENT if no writer listens there; UCS_ERR_TIMED_OUT if its writer says nothing;
-   *     ECONNRESET if its writer ends meanwhile.
+   *     ECONNRESET, UCS_ERR_UNREACHABLE or UCS_ERR_ENDPOINT_TIMEOUT if its writer ends meanwhile.
    * @throws {MessageError} if its writer does not know the secret, or what it says makes no sense.
    */
   async open<T extends Tensor | Frame = Frame>(address: string, options: OpenUcxRingOptions): Promise<RingReader<T>> {
