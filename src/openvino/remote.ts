@@ -73,7 +73,7 @@ function bufferPorts(on: Context): Memory<OpenVINOTensor, Address> {
 /** A buffer, whose handle is its `cl_mem`. */
 class BufferTensor extends OpenVINOTensor {
   protected override derive(part: Part): Tensor<Address> {
-    assertWhole(part.layout.byteOffset, "layout");
+    assertWhole(part.layout.byteOffset, "init");
     return super.derive(part);
   }
 
@@ -139,7 +139,7 @@ class SurfaceTensor extends OpenVINOTensor {
 
   protected override derive(part: Part): Tensor<Address> {
     if (part.layout === this.layout) return super.derive(part);
-    throw checks.unfit("layout", "a surface's plane has no parts.", "OpenVINO takes all of it.");
+    throw checks.unfit("init", "a surface's plane has no parts.", "OpenVINO takes all of it.");
   }
 
   protected override objectOver(type: number, shape: readonly number[]): Address {

@@ -35,7 +35,7 @@ export function assertWhole(
   const same = part.dtype === own.dtype && part.byteOffset === own.byteOffset &&
     `${part.shape}` === `${own.shape}` && `${part.strides}` === `${own.strides}`;
   if (same) return;
-  throw new LayoutError(`init: a part of ${name}, which is an image, cannot be an image.`, {
+  throw new LayoutError(`init: ${name} is an image, which has no parts.`, {
     ...{ api, argument: "init", hint },
   });
 }

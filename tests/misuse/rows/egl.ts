@@ -281,7 +281,7 @@ export default table(import.meta, {
   "a part of a picture": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     picture.planes[0].slice({ shape: [2, 8, 4], dtype: "u8" });
-  }, unfit("init", /, which is an image, cannot be an image/, /Map a part/)),
+  }, unfit("init", /is an image, which has no parts/, /Map a part/)),
   "a write to what was lent for reading": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     using lent = picture.borrow("read");

@@ -81,7 +81,7 @@ export default table(import.meta, {
     using surface = va.allocateFrame(NV12);
     using x = graph.map(surface, ov, { access: "read" });
     x.planes[0].slice({ shape: [2, 64], dtype: "u8" });
-  }, unfit("layout", /a surface's plane has no parts/, /OpenVINO takes all of it/)),
+  }, unfit("init", /a surface's plane has no parts/, /OpenVINO takes all of it/)),
   "outputs that OpenVINO copies from the GPU": row(
     ({ ov }) => void ov.compileSync(PLANAR, { preprocess: PREPROCESS }),
     wrong("copy", /copies y through memory of its own: GPU has memory of its own/, /copy: "allow"/),

@@ -471,7 +471,7 @@ export default table(import.meta, {
   "a part of an image": withVulkan((vulkan) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
     image.slice({ shape: [2, 8, 4], dtype: "u8" });
-  }, unfit("init", /, which is an image, cannot be an image/, /origin/)),
+  }, unfit("init", /is an image, which has no parts/, /origin/)),
   "a fill of an image": withVulkan((vulkan) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
     vulkan.queue.fill(image, 0);
