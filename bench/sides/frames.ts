@@ -77,19 +77,10 @@ async function ring(rings: Rings, path: string, sends: boolean): Promise<Lane> {
     const info = imageInfo({ format: "RGBA", width, height });
     const frames = Array.from({ length: FRAMES }, () => host.allocateFrame(info, { sharable: true }));
     const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<HostTensor>>;
-    return sending(async (value) => {
-      if (writer.readers === 0) await writer.joined();
-      const frame = await writer.next();
-      stamp(pixelsOf(frame, frame.planes[0].bytes()), value);
-      await writer.publish(frame);
-    });
+    return writing(writer, (frame, value) => stamp(pixelsOf(frame, frame.planes[0].bytes()), value));
   }
   const reader = await rings.open(path, { contexts: [host] }) as RingReader<Frame<HostTensor>>;
-  const frames = reader[Symbol.asyncIterator]();
-  return receiving(async () => {
-    const { value: frame } = await frames.next();
-    return sum(pixelsOf(frame!, frame!.planes[0].bytes()));
-  });
+  return reading(reader, (frame) => sum(pixelsOf(frame, frame.planes[0].bytes())));
 }
 
 /** A ring of frames in GPUs' memory. Each is filled whole, and one of its bytes is looked at. */
@@ -99,16 +90,10 @@ async function onGpu(rings: Rings, path: string, sends: boolean): Promise<Lane> 
   if (sends) {
     const frames = Array.from({ length: FRAMES }, () => cuda.allocateFrame(info));
     const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<CudaTensor>>;
-    return sending(async (value) => {
-      if (writer.readers === 0) await writer.joined();
-      const frame = await writer.next();
-      cuda.stream.fill(frame.planes[0], value);
-      await writer.publish(frame);
-    });
+    return writing(writer, ({ planes: [plane] }, value) => cuda.stream.fill(plane, value));
   }
   const reader = await rings.open(path, { contexts: [cuda] }) as RingReader<Frame<CudaTensor>>;
-  const frames = reader[Symbol.asyncIterator]();
-  return receiving(async () => middleOf(cuda, (await frames.next()).value!.planes[0]));
+  return reading(reader, ({ planes: [plane] }) => middleOf(cuda, plane));
 }
 
 /** The same where a ring cannot have a GPU's memory: each side copies between that and a frame of the host's. */
@@ -119,18 +104,14 @@ async function throughHost(rings: Rings, path: string, sends: boolean): Promise<
   if (sends) {
     const frames = Array.from({ length: FRAMES }, () => host.allocateFrame(info));
     const writer = rings.create(path, { frames }) as unknown as RingWriter<Frame<HostTensor>>;
-    return sending(async (value) => {
-      if (writer.readers === 0) await writer.joined();
-      const frame = await writer.next();
+    return writing(writer, ({ planes: [plane] }, value) => {
       cuda.stream.fill(picture, value);
-      cuda.stream.read(picture, frame.planes[0].bytes());
-      await writer.publish(frame);
+      cuda.stream.read(picture, plane.bytes());
     });
   }
   const reader = await rings.open(path, { contexts: [host] }) as RingReader<Frame<HostTensor>>;
-  const frames = reader[Symbol.asyncIterator]();
-  return receiving(async () => {
-    cuda.stream.write(picture, (await frames.next()).value!.planes[0].bytes());
+  return reading(reader, ({ planes: [plane] }) => {
+    cuda.stream.write(picture, plane.bytes());
     return middleOf(cuda, picture);
   });
 }
@@ -144,12 +125,27 @@ function middleOf(cuda: CudaContext, plane: CudaTensor): number {
   return ONE[0] * ROWS.length * width;
 }
 
-const sending = (send: Lane["send"]): Lane => ({ send, receive: () => Promise.reject(new Error("it sends")) });
+/** The side of a ring that fills its frames. */
+function writing<T extends Frame>(writer: RingWriter<T>, fill: (frame: T, value: number) => void): Lane {
+  return {
+    receive: () => Promise.reject(new Error("it sends")),
+    async send(value) {
+      if (writer.readers === 0) await writer.joined();
+      const frame = await writer.next();
+      fill(frame, value);
+      await writer.publish(frame);
+    },
+  };
+}
 
-const receiving = (receive: Lane["receive"]): Lane => ({
-  receive,
-  send: () => Promise.reject(new Error("it receives")),
-});
+/** The side that looks at them. */
+function reading<T extends Frame>(reader: RingReader<T>, look: (frame: T) => number): Lane {
+  const frames = reader[Symbol.asyncIterator]();
+  return {
+    send: () => Promise.reject(new Error("it receives")),
+    receive: async () => look((await frames.next()).value!),
+  };
+}
 
 async function socket(path: string, sends: boolean, place: Place): Promise<Lane> {
   const at = place(path) as Deno.TcpListenOptions;

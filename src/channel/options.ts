@@ -1,7 +1,7 @@
 import { type Names, optionsIn } from "../core/argument.ts";
 import { Checks } from "../core/checks.ts";
 import type { ArgumentError } from "../core/errors.ts";
-import type { Context, Target } from "../core/graph/context.ts";
+import { type Context, isTarget, type Target } from "../core/graph/context.ts";
 import type { Credentials } from "./connection.ts";
 import { sockets } from "./library.ts";
 
@@ -57,7 +57,9 @@ export function isReasonOf(signal: AbortSignal | undefined, error: unknown): boo
 function targetsOf(contexts: Iterable<Context>): Target[] {
   return checks.listIn(contexts, "contexts").flatMap((context, i) => {
     const { targets } = (context ?? {}) as Partial<Context>;
-    if (!Array.isArray(targets)) throw checks.wrongKind(`contexts[${i}]`, "a context", context);
+    if (!Array.isArray(targets) || !targets.every(isTarget)) {
+      throw checks.wrongKind(`contexts[${i}]`, "a context", context);
+    }
     return targets as readonly Target[];
   });
 }

@@ -1,6 +1,6 @@
 import { shown } from "../core/argument.ts";
 import { BOOLEAN, Checks, FUNCTION, integer, TEXT } from "../core/checks.ts";
-import type { Context, Target } from "../core/graph/context.ts";
+import { type Context, isTarget, type Target } from "../core/graph/context.ts";
 import type { Graph } from "../core/graph/graph.ts";
 import { type FrameInfo, IMAGE_FORMATS } from "../core/layout/frame_info.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
@@ -250,12 +250,6 @@ function takenOf(given: Takes = {}, usual: Access): Taken {
     throw checks.wrongKind(`takes.${argument}`, "a number of pixels, or [least, most]", size);
   }
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
-}
-
-/** True for a context, and for a kind of memory in one. */
-export function isTarget(given: unknown): given is Target {
-  const { kind, context } = (given ?? {}) as Partial<Target>;
-  return typeof kind === "string" && typeof context === "object";
 }
 
 /** Formats of FFmpeg's have names of its own, but for those that all APIs have: "nv12" alone is one of an odd size. */

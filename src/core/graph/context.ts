@@ -47,6 +47,12 @@ export interface Target<T extends Tensor = Tensor> {
   allocateFrame?(info: FrameInfo): Frame<T>;
 }
 
+/** True for a context that is a target, and for a kind of memory in a context. */
+export function isTarget(given: unknown): given is Target {
+  const { kind, context } = (given ?? {}) as Partial<Target>;
+  return typeof kind === "string" && typeof context === "object" && context !== null;
+}
+
 export function portsOf(target: Target): Memory | undefined {
   return (target as Partial<MemoryTarget>).ports;
 }

@@ -129,13 +129,13 @@ export function registerLater(object: object, resource: Resource): void {
   queueMicrotask(registerFresh);
 }
 
-/** Stops watching a resource whose object was disposed, or ends with another one. */
-export function unregister(resource: Resource): void {
+/** Stops watching a resource whose object was disposed, or ends with another one. `holder` gives a token back. */
+export function unregister(resource: Resource, holder?: Holder): void {
   const { place } = resource;
   if (place === NOWHERE) return;
   resource.place = NOWHERE;
   if (place === REGISTERED) return void finalizers.unregister(resource);
-  if (place === BY_TOKEN) return resource.tokenHome!.forget(resource);
+  if (place === BY_TOKEN) return resource.tokenHome!.forget(resource, holder);
   const { objects, resources } = fresh;
   const last = --freshCount;
   if (place < last) {
@@ -167,8 +167,12 @@ const tokens: FinalizationRegistry<Lent> = new FinalizationRegistry(({ resource 
 
 /** The registry watches a token in place of the object that holds it. */
 export interface Token {
-  readonly home: TokenHome;
   readonly lent: Lent;
+}
+
+/** An object that may hold a token. */
+interface Holder {
+  token?: Token | undefined;
 }
 
 /**
@@ -191,18 +195,19 @@ export class TokenHome {
     return token;
   }
 
-  giveBack(token: Token): void {
-    token.lent.resource = undefined;
-    this.#token = token;
-  }
-
-  /** Called once the resource's object needs no finalizer. */
-  forget(resource: Resource): void {
-    if (this.#lent?.resource === resource) this.#lent.resource = undefined;
+  /** Called once the resource's object needs no finalizer. An object that was disposed gives its token back. */
+  forget(resource: Resource, holder: Holder | undefined): void {
+    if (holder?.token === undefined) {
+      if (this.#lent?.resource === resource) this.#lent.resource = undefined;
+      return;
+    }
+    this.#token = holder.token;
+    this.#token.lent.resource = undefined;
+    holder.token = undefined;
   }
 
   #made(): Token {
-    const token: Token = { home: this, lent: { resource: undefined } };
+    const token: Token = { lent: { resource: undefined } };
     tokens.register(token, token.lent);
     return token;
   }

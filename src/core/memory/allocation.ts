@@ -20,6 +20,14 @@ export interface Closed {
   readonly remedy: string;
 }
 
+/** What to do where the host can have memory by a copy alone. */
+export const COPY_INSTEAD = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
+
+/** @param of what has the memory: `"cuda 0: NVIDIA H100"` */
+export function closedToHost(of: string, orElse: string = ""): Closed {
+  return { reason: `it is memory of ${of}, which the CPU cannot reach.`, remedy: `${COPY_INSTEAD}${orElse}` };
+}
+
 /** A block of memory that its owner frees. */
 export interface OwnedBlock {
   /** Its kind in the ledger: `"host.block"`. */

@@ -342,8 +342,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   disposeAfter(fence: Fence): void {
     this.resource.disposeAfter(fence);
-    unregister(this.resource);
-    if (this.token !== undefined) this.#giveBack(this.token);
+    unregister(this.resource, this);
   }
 
   /** In one line: its name, its route, and whether it was disposed. `console.log` shows the same. */
@@ -371,28 +370,20 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   [Symbol.dispose](): void {
     const resource = this.#resource ?? this.#ownResource();
-    unregister(resource);
-    if (this.token !== undefined) this.#giveBack(this.token);
+    unregister(resource, this);
     resource.dispose();
   }
 
   /** The same without blocking the event loop; lends in flight are waited for too. */
   [Symbol.asyncDispose](): Promise<void> {
-    unregister(this.resource);
-    if (this.token !== undefined) this.#giveBack(this.token);
+    unregister(this.resource, this);
     return this.resource.disposeAsync();
   }
 
   /** The same; undefined where there is nothing to wait for: then it has ended. For mappers. */
   disposeSoon(): Promise<void> | undefined {
-    unregister(this.resource);
-    if (this.token !== undefined) this.#giveBack(this.token);
+    unregister(this.resource, this);
     return this.resource.disposeSoon();
-  }
-
-  #giveBack(token: Token): void {
-    this.token = undefined;
-    token.home.giveBack(token);
   }
 }
 

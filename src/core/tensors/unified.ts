@@ -11,7 +11,7 @@ import type { Context } from "../graph/context.ts";
 import { SAME_ADDRESS, whyEnded } from "../graph/mapper.ts";
 import type { DType } from "../layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../layout/layout.ts";
-import { Allocation, type Closed } from "../memory/allocation.ts";
+import { Allocation, type Closed, closedToHost, COPY_INSTEAD } from "../memory/allocation.ts";
 import { mapBlock, PAGE } from "../native/blocks.ts";
 import { bytesAt, pinned } from "../native/pin.ts";
 import { adoptTensor, attaching, type AttachOptions } from "./adopt.ts";
@@ -222,12 +222,9 @@ function moveBytes(usm: UnifiedMemory<PointerTensor>, address: Address, bytes: U
 /** The bytes of an experiment. */
 const SAMPLE = 4096;
 
-const COPY_INSTEAD = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
-
 /** Why the CPU cannot reach device memory, as a block says it; nothing for memory of another kind. */
 export function closedTo(kind: UsmKind, { name }: { readonly name: string }): { closed?: Closed } {
-  if (kind !== "device") return {};
-  return { closed: { reason: `it is memory of ${name}, which the CPU cannot reach.`, remedy: COPY_INSTEAD } };
+  return kind === "device" ? { closed: closedToHost(name) } : {};
 }
 
 const FAR = "memory of the device, which the CPU cannot reach";

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { cudaIpcMemLazyEnablePeerAccess } from "../../../ffi/cuda_runtime/constants.ts";
-import type { Allocation } from "../../core/memory/allocation.ts";
+import { type Allocation, closedToHost } from "../../core/memory/allocation.ts";
 import { isMade, object } from "../../core/argument.ts";
 import { type Layout, layout, type LayoutInit, moved } from "../../core/layout/layout.ts";
 import { adopt } from "../../core/memory/own.ts";
@@ -10,7 +10,7 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkDriver } from "../errors.ts";
 import { cudaDriver, cudart } from "../library.ts";
 import { closeImported } from "../memory/allocate.ts";
-import { closedToHost, type CudaBlock, cudaBlockOf, isPooled } from "../memory/block.ts";
+import { type CudaBlock, cudaBlockOf, isPooled } from "../memory/block.ts";
 import { tensorOver } from "../memory/memory.ts";
 import { assertAllowed } from "../memory/rules.ts";
 import { CudaTensor } from "../tensor.ts";

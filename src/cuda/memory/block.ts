@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Allocation, Block, Closed } from "../../core/memory/allocation.ts";
+import type { Allocation, Block } from "../../core/memory/allocation.ts";
 
 /** The kinds of memory that kernels reach; see `CUDA_MEMORY` for the rules of each. */
 export type CudaMemoryKind =
@@ -34,10 +34,4 @@ export function cudaBlockOf({ block }: Allocation): CudaBlock | undefined {
 /** True for memory of a pool, which has no IPC handle, and whose peer access is the pool's. */
 export function isPooled(allocation: Allocation): boolean {
   return cudaBlockOf(allocation)?.flags.some((flag) => /^cudaMalloc.*Async$/.test(flag)) ?? false;
-}
-
-/** @param of what has the memory: `"cuda 0: NVIDIA H100"` */
-export function closedToHost(of: string, orElse: string = ""): Closed {
-  const remedy = `Copy it: graph.map(tensor, host, { copy: "allow" }).${orElse}`;
-  return { reason: `it is memory of ${of}, which the CPU cannot reach.`, remedy };
 }

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { type FrameInfo, frameInfo, frameInWords, planeLayouts } from "../../core/layout/frame_info.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
-import { Allocation } from "../../core/memory/allocation.ts";
+import { Allocation, closedToHost } from "../../core/memory/allocation.ts";
 import { own } from "../../core/memory/own.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
@@ -10,7 +10,7 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { cudart } from "../library.ts";
 import { allocatedBy, freeDevice } from "./allocate.ts";
 import type { CudaTensor } from "../tensor.ts";
-import { closedToHost, type CudaBlock } from "./block.ts";
+import type { CudaBlock } from "./block.ts";
 import { framed, ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaContext.allocate}. */

@@ -1,6 +1,6 @@
 import { BOOLEAN, integer } from "../../core/checks.ts";
 import { messageOf, NativeCallError, warn } from "../../core/errors.ts";
-import type { Context, Target } from "../../core/graph/context.ts";
+import { type Context, isTarget, type Target } from "../../core/graph/context.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { frameAllocator } from "../../core/tensors/over.ts";
@@ -9,7 +9,7 @@ import { host } from "../../host/mod.ts";
 import { Source } from "../pipeline.ts";
 import { StageError } from "../errors.ts";
 import { PLACEMENT, several } from "../plan.ts";
-import { checks, isTarget, MAX_AT_A_TIME, Sink } from "../stage.ts";
+import { checks, MAX_AT_A_TIME, Sink } from "../stage.ts";
 import { pause } from "../time.ts";
 
 /** Makes and joins rings: `FrameRing` of `@samepage/interop/channel`, or `ucx.rings()` between machines. */

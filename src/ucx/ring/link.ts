@@ -304,7 +304,7 @@ export class UcxLink implements Link, Fetch, Advancing {
     if (!awaited.hasCome && this.#hasEnded) return false;
     if (this.#failure !== undefined) throw this.#failure;
     // The other side has given up a side that was away for so long, and has filled its frame again.
-    if (performance.now() - this.#heard > this.#patience) throw this.#late();
+    if (this.#isLate(this.#heard, this.#patience)) throw this.#late();
     this.#awaited = undefined;
     return true;
   }
@@ -414,8 +414,8 @@ export class UcxLink implements Link, Fetch, Advancing {
     return Math.min(this.#init.timeout, this.#init.theirTimeout);
   }
 
-  #isLate(since: number): boolean {
-    return performance.now() - since > this.#init.timeout;
+  #isLate(since: number, limit: number = this.#init.timeout): boolean {
+    return performance.now() - since > limit;
   }
 
   #late(): Error {

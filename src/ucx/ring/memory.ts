@@ -110,7 +110,7 @@ interface Where {
 
 /** The GPU's memory in which a reader keeps its frames; undefined if an earlier target imports a memfd. */
 export function gpuIn(targets: readonly Target[], { takesCuda }: OpenUcx): Target | undefined {
-  const first = targets.find((target) => importsMemfd(target) || takesCuda && isOfCuda(target));
+  const first = targets.find((target) => importsMemfd(target) || takesCuda && isGpu(target));
   return first !== undefined && !importsMemfd(first) ? first : undefined;
 }
 
@@ -118,7 +118,7 @@ function importsMemfd(target: Target): boolean {
   return portsOf(target)?.imports.some(({ kind }) => kind === "memfd") === true;
 }
 
-function isOfCuda(target: Target): boolean {
+function isGpu(target: Target): boolean {
   return target.allocateBytes !== undefined &&
     portsOf(target)?.exports.some(({ kind }) => kind === "cuda-pointer") === true;
 }

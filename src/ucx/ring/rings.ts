@@ -99,9 +99,8 @@ export class UcxRings extends Printed {
       const door = doorOf({ path: address, resource, listener, meeting, worker, frames: places, descriptions });
       const ring = new RingWriter<T>(door, frames, whenFull);
       ring.resource.dependOn(this.#owner);
-      for (const { target: { context: { resource } } } of frames) {
-        if (resource !== undefined) ring.resource.dependOn(resource);
-      }
+      const contexts = new Set(frames.map(({ target: { context } }) => context.resource));
+      for (const context of contexts) if (context !== undefined) ring.resource.dependOn(context);
       keepFor(ring, this);
       return ring;
     }, undo);

@@ -128,7 +128,18 @@ export default table(import.meta, {
   "options of a wrong kind": {
     run() {
       const path = freshPath();
-      for (const options of [null, 5, { context: [host] }, { contexts: host }, { contexts: [null] }, { allow: true }]) {
+      for (
+        const options of [
+          null,
+          5,
+          { context: [host] },
+          { contexts: host },
+          { contexts: [null] },
+          { contexts: [{ targets: [null] }] },
+          { contexts: [{ targets: [{}] }] },
+          { allow: true },
+        ]
+      ) {
         fails(Deno.inspect(options), () => listen(path, any(options)), ArgumentError);
         fails(Deno.inspect(options), () => connect(path, any(options)), ArgumentError);
       }

@@ -1,9 +1,9 @@
 import { CU_MEM_LOCATION_TYPE_DEVICE } from "../../../../ffi/cuda_driver/constants.ts";
-import type { Allocation } from "../../../core/memory/allocation.ts";
+import { type Allocation, closedToHost } from "../../../core/memory/allocation.ts";
 import type { ErrorFields } from "../../../core/errors.ts";
 import { allOrNothing, type Undo, undoAll } from "../../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../../base.ts";
-import { closedToHost, type CudaBlock } from "../block.ts";
+import type { CudaBlock } from "../block.ts";
 import { mapPhysical } from "./mapping.ts";
 import type { PhysicalMemory } from "./physical.ts";
 
